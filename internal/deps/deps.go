@@ -1,0 +1,26 @@
+package deps
+
+import (
+	_ "github.com/a-h/templ"
+	_ "github.com/google/go-cmp/cmp"
+	_ "github.com/google/uuid"
+	_ "github.com/jackc/pgx/v5"
+	_ "github.com/jackc/pgx/v5/pgxpool"
+	_ "github.com/labstack/echo/v4"
+	_ "github.com/labstack/echo/v4/middleware"
+	_ "github.com/prometheus/client_golang/prometheus"
+	_ "github.com/prometheus/client_golang/prometheus/collectors"
+	_ "github.com/prometheus/client_golang/prometheus/promhttp"
+	_ "github.com/prometheus/client_golang/prometheus/testutil"
+	_ "github.com/PuerkitoBio/goquery"
+	_ "github.com/rabbitmq/amqp091-go"
+	_ "github.com/redis/go-redis/v9"
+	_ "github.com/theory/jsonpath"
+	_ "go.yaml.in/yaml/v3"
+	_ "golang.org/x/sync/errgroup"
+	_ "github.com/nicksnyder/go-i18n/v2/i18n"
+	_ "golang.org/x/text/language"
+	_ "github.com/getkin/kin-openapi/openapi3"
+	_ "github.com/getkin/kin-openapi/openapi3filter"
+	_ "github.com/getkin/kin-openapi/routers/gorillamux"
+)
