@@ -1,0 +1,6 @@
+# Minimal for now.
+## services: start private RabbitMQ, Redis and PostgreSQL under .run/
+services:
+	scripts/services start
+stop:
+	scripts/services stop
