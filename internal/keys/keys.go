@@ -18,6 +18,8 @@ var (
 	ErrNoSpace = errors.New("the key belongs to no configured key space")
 	// ErrBadSeen: the token is not one that a reading handed out.
 	ErrBadSeen = errors.New("not a token of a key's reading")
+	// ErrBadSettings: the settings of the connection cannot be used.
+	ErrBadSettings = errors.New("not usable redis settings")
 )
 
 // Style is how a consumer keeps its keys.
@@ -36,7 +38,10 @@ type Space struct {
 	Name    string
 	Pattern string // e.g. "mq:consumed:pay_success:{business_key}"
 	Style   Style
-	TTL     time.Duration // as the consumer sets it; 0: not known
+	// TTL is what the consumer gives a key; 0: not known. Where it is not known
+	// the age of a string cannot be known either, and the key is never released
+	// while it may still be running.
+	TTL time.Duration
 	// StuckAfter is how long a key may say processing before its consumer is
 	// taken for dead.
 	StuckAfter time.Duration
@@ -59,12 +64,22 @@ const (
 	Unreadable State = "unreadable"
 )
 
+// Why a key is Unreadable.
+const (
+	WhyType      = "wrong_type"     // another Redis type than the space's style keeps
+	WhyValue     = "unknown_value"  // a word that the style does not have
+	WhyNoStatus  = "no_status"      // a hash without status
+	WhyNoStart   = "no_start_time"  // a hash that says processing, without startTime
+	WhyStartTime = "bad_start_time" // a startTime that is not a time
+)
+
 // Key is one reading of one key.
 type Key struct {
 	Name   string
 	Space  string
 	Type   string // Redis type: string, hash, …; "none" where absent
 	State  State
+	Why    string            // why it is Unreadable, one of the Why constants; "" else
 	Value  string            // of a string, cut for display
 	Fields map[string]string // of a hash, each cut for display
 	// Since is when the key was acquired; zero where it is not known. SinceFrom
