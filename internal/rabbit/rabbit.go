@@ -29,6 +29,10 @@ var (
 	// ErrUnknown: the connection was lost, or the confirm did not come in time.
 	// The message may or may not be there.
 	ErrUnknown = errors.New("not known whether the broker took the message")
+	// ErrPoison: the broker delivers a message that cannot be read over AMQP,
+	// mostly because its headers outgrew a frame. It ends every connection that
+	// reads that queue, and stays at the head of the queue.
+	ErrPoison = errors.New("a message in the queue cannot be read")
 )
 
 // Properties are the basic properties of a message, as they came. An empty

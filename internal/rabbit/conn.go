@@ -1,0 +1,136 @@
+package rabbit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+const (
+	// dialTimeout bounds a connection attempt including TLS and login.
+	dialTimeout = 10 * time.Second
+	// callTimeout bounds a question to the broker that blocks its caller. A
+	// connection on which one takes longer is cut.
+	callTimeout = 15 * time.Second
+	// closeTimeout bounds the goodbye to the broker.
+	closeTimeout = 3 * time.Second
+	// writeTimeout is how long a broker may refuse to take bytes.
+	writeTimeout = 30 * time.Second
+)
+
+// conn is a connection whose socket can be cut: the client library waits for
+// answers without a limit, and only the loss of the socket ends such a wait.
+type conn struct {
+	*amqp.Connection
+	socket net.Conn
+}
+
+// dial connects to the broker. Its errors are ErrUnavailable and hold neither
+// the URL's password nor the cause of a URL that does not parse.
+func dial(ctx context.Context, rawURL, name string) (*conn, error) {
+	if _, err := amqp.ParseURI(rawURL); err != nil {
+		return nil, fmt.Errorf("rabbit: connect: the AMQP URL is not valid: %w", ErrUnavailable)
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c := &conn{}
+	stop := func() bool { return true }
+	properties := amqp.NewConnectionProperties()
+	properties["product"] = "Dead Letter Office"
+	properties.SetClientConnectionName(name)
+	connection, err := amqp.DialConfig(rawURL, amqp.Config{
+		Properties: properties,
+		Dial: func(network, addr string) (net.Conn, error) {
+			socket, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			c.socket = &timedSocket{socket}
+			stop = context.AfterFunc(ctx, c.cut)
+			return c.socket, nil
+		},
+	})
+	stop()
+	if err != nil {
+		c.cut()
+		return nil, fmt.Errorf("rabbit: connect to %s: %w: %w", redacted(rawURL), ErrUnavailable, err)
+	}
+	c.Connection = connection
+	return c, nil
+}
+
+// cut drops the socket without a word to the broker, which takes back what is
+// unacked.
+func (c *conn) cut() {
+	if c.socket != nil {
+		c.socket.Close()
+	}
+}
+
+// cutAfter cuts the connection unless the returned function is called in time.
+func (c *conn) cutAfter(d time.Duration) (stop func() bool) {
+	return time.AfterFunc(d, c.cut).Stop
+}
+
+// shut says goodbye to the broker, but not for long.
+func (c *conn) shut() error {
+	defer c.cut()
+	defer c.cutAfter(closeTimeout)()
+	err := c.Close()
+	if errors.Is(err, amqp.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// timedSocket does not wait forever for a peer that takes nothing: the client
+// library holds a lock while it writes, and every channel would wait with it.
+type timedSocket struct{ net.Conn }
+
+// Write implements net.Conn.
+func (s *timedSocket) Write(b []byte) (int, error) {
+	if err := s.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return 0, err
+	}
+	return s.Conn.Write(b)
+}
+
+// redacted returns a URL for people: no password and no parameters.
+func redacted(rawURL string) string {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return "(invalid URL)"
+	}
+	u.RawQuery, u.Fragment = "", ""
+	return u.Redacted()
+}
+
+// callError turns what a call on a channel came back with into an error that
+// callers can tell apart.
+func callError(err error) error {
+	var e *amqp.Error
+	if !errors.As(err, &e) {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	switch {
+	case e.Code == amqp.NotFound && !strings.Contains(e.Reason, "home node"):
+		return fmt.Errorf("%w: %s", ErrQueueMissing, e.Reason)
+	case unreadable(e):
+		return fmt.Errorf("%w: %s", ErrPoison, e.Reason)
+	}
+	return fmt.Errorf("%w: %s", ErrUnavailable, e.Reason)
+}
+
+// unreadable reports whether the client library gave up on what the broker
+// sent. It wraps every end of a connection in code 501, a lost socket too, so
+// that only the text tells them apart.
+func unreadable(e *amqp.Error) bool {
+	return !e.Server && e.Code == amqp.FrameError &&
+		(strings.Contains(e.Reason, amqp.ErrFrameTooLarge.Reason) || strings.Contains(e.Reason, amqp.ErrSyntax.Reason))
+}

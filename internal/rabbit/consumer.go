@@ -1,0 +1,143 @@
+package rabbit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Limits bound a window.
+type Limits struct {
+	// Messages is how many deliveries a window holds at most; 0: 100.
+	Messages int
+	// Bytes is how much they may take in memory, unless the first alone takes
+	// more; 0: 32 MiB.
+	Bytes int64
+	// Linger is how long the queue must be quiet before a window that is not
+	// full is handed out; 0: 50 ms.
+	Linger time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Messages <= 0 {
+		l.Messages = 100
+	}
+	if l.Bytes <= 0 {
+		l.Bytes = 32 << 20
+	}
+	if l.Linger <= 0 {
+		l.Linger = 50 * time.Millisecond
+	}
+	return l
+}
+
+// Consumer takes messages from queues, a window at a time. It has a connection
+// of its own and does not reconnect: when that is lost, the broker takes back
+// what was unacked, and the caller dials anew. Next is for one goroutine.
+type Consumer struct {
+	conn          *conn
+	prefetch      prefetch
+	subscriptions int
+
+	mu     sync.Mutex
+	window *Window
+}
+
+// DialConsumer connects to the broker under a name that its operators see. It
+// returns ErrUnavailable where that fails.
+func DialConsumer(ctx context.Context, url, name string) (*Consumer, error) {
+	c, err := dial(ctx, url, name)
+	if err != nil {
+		return nil, err
+	}
+	return &Consumer{conn: c}, nil
+}
+
+// Next waits for a first delivery of queue and collects what comes after it,
+// until the window is full or the queue is quiet. When it returns, the
+// subscription is cancelled and everything the broker had sent is in the
+// window, or has been given back because it did not fit.
+//
+// If ctx ends before the first delivery, Next returns the error of ctx; if it
+// ends later, it returns the window as it is. It returns ErrQueueMissing,
+// ErrPoison or ErrUnavailable where the broker gives no window: then nothing is
+// held, and what had come is in the queue again. The window before must have
+// been acked or returned.
+func (c *Consumer) Next(ctx context.Context, queue string, l Limits) (*Window, error) {
+	if c.Held() > 0 {
+		return nil, errors.New("rabbit: the window before is still held")
+	}
+	w, err := c.next(ctx, queue, l.withDefaults())
+	if err != nil {
+		return nil, fmt.Errorf("rabbit: consume %s: %w", queue, err)
+	}
+	c.mu.Lock()
+	c.window = w
+	c.mu.Unlock()
+	return w, nil
+}
+
+// Held returns how many deliveries are out and neither acked nor returned.
+func (c *Consumer) Held() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.window == nil || !c.window.open() {
+		return 0
+	}
+	return len(c.window.deliveries)
+}
+
+// Close gives back a window that is still held, and disconnects.
+func (c *Consumer) Close() error {
+	c.mu.Lock()
+	w := c.window
+	c.mu.Unlock()
+	if w != nil && w.open() {
+		// What the broker does not hear now it does by itself once we are gone.
+		_ = w.Return(context.Background())
+	}
+	if err := c.conn.shut(); err != nil {
+		return fmt.Errorf("rabbit: disconnect: %w", err)
+	}
+	return nil
+}
+
+// next opens a channel for one window. A channel that lives no longer than its
+// window makes sure that nothing is left over: the broker takes back whatever
+// a closed channel had.
+func (c *Consumer) next(ctx context.Context, queue string, l Limits) (*Window, error) {
+	w, err := c.conn.window(queue)
+	if err != nil {
+		return nil, err
+	}
+	err = c.fill(ctx, w, l)
+	if err == nil && len(w.deliveries) > 0 {
+		return w, nil
+	}
+	w.abandon()
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	return nil, err
+}
+
+// fill subscribes again and again with a growing prefetch, as long as each
+// subscription brings all it may and the window has room. What the broker can
+// have on the way is so never more than what is likely to fit.
+func (c *Consumer) fill(ctx context.Context, w *Window, l Limits) error {
+	for {
+		n := c.prefetch.next(l, len(w.deliveries), w.bytes)
+		if n == 0 {
+			return nil
+		}
+		c.subscriptions++
+		s := &subscription{window: w, tag: fmt.Sprintf("dlo-%d", c.subscriptions), prefetch: n, limits: l}
+		err := s.run(ctx)
+		c.prefetch.saw(s.received, s.largest)
+		if err != nil || s.received < n || len(s.surplus) > 0 {
+			return err
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package rabbit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
+)
+
+// subscription is one basic.consume … basic.cancel that fills a window.
+type subscription struct {
+	window   *Window
+	tag      string
+	prefetch int
+	limits   Limits
+
+	deliveries <-chan amqp.Delivery
+	received   int
+	largest    int64
+	surplus    []uint64 // tags of what did not fit into the window
+}
+
+// run takes deliveries until the prefetch is used up, the queue is quiet, the
+// window is full or ctx ends; then it cancels, takes what was on the way, and
+// gives back what did not fit.
+func (s *subscription) run(ctx context.Context) error {
+	if err := s.start(); err != nil {
+		return s.window.failure(err)
+	}
+	if ended := s.collect(ctx); ended {
+		return s.endedByBroker()
+	}
+	if err := s.cancel(); err != nil {
+		return s.window.failure(err)
+	}
+	return s.giveBack()
+}
+
+func (s *subscription) start() error {
+	defer s.window.conn.cutAfter(callTimeout)()
+	if err := s.window.channel.Qos(s.prefetch, 0, false); err != nil {
+		return err
+	}
+	deliveries, err := s.window.channel.Consume(s.window.queue, s.tag, false, false, false, false, nil)
+	s.deliveries = deliveries
+	return err
+}
+
+// collect reports whether the broker ended the subscription.
+func (s *subscription) collect(ctx context.Context) bool {
+	quiet := time.NewTimer(s.limits.Linger)
+	defer quiet.Stop()
+	if len(s.window.deliveries) == 0 {
+		quiet.Stop() // the first one may take its time
+	}
+	for s.received < s.prefetch && len(s.surplus) == 0 {
+		select {
+		case d, ok := <-s.deliveries:
+			if !ok {
+				return true
+			}
+			s.take(d)
+			quiet.Reset(s.limits.Linger)
+		case <-quiet.C:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return false
+}
+
+// cancel ends the subscription and takes what the broker had sent before it
+// heard of that. Deliveries are read while the broker is asked, so that those
+// that do not fit are let go of at once and do not pile up in the client.
+func (s *subscription) cancel() error {
+	defer s.window.conn.cutAfter(callTimeout)()
+	cancelled := make(chan error, 1)
+	go func() { cancelled <- s.window.channel.Cancel(s.tag, false) }()
+	for d := range s.deliveries {
+		s.take(d)
+	}
+	return <-cancelled
+}
+
+// take puts d into the window if it and all before it fit.
+func (s *subscription) take(d amqp.Delivery) {
+	size := deliverySize(d)
+	s.received++
+	s.largest = max(s.largest, size)
+	if !s.window.add(d, size, s.limits, len(s.surplus) > 0) {
+		s.surplus = append(s.surplus, d.DeliveryTag)
+	}
+}
+
+func (s *subscription) giveBack() error {
+	for _, tag := range s.surplus {
+		if err := s.window.channel.Nack(tag, false, true); err != nil {
+			return s.window.failure(err)
+		}
+	}
+	if s.window.gap {
+		return fmt.Errorf("%w: a delivery went missing on the way; all of the window go back", ErrUnavailable)
+	}
+	return nil
+}
+
+// endedByBroker finds out why deliveries ended. A window that already holds
+// some stays good as long as its channel lives, even if the queue is gone:
+// then it may be the last copy.
+func (s *subscription) endedByBroker() error {
+	w := s.window
+	if w.channel.IsClosed() {
+		return w.failure(amqp.ErrClosed)
+	}
+	if len(w.deliveries) > 0 {
+		return s.giveBack()
+	}
+	if err := w.ask(); err != nil {
+		return w.failure(err)
+	}
+	return fmt.Errorf("%w: the broker ended the subscription", ErrUnavailable)
+}
+
+// deliverySize is what d takes in memory, roughly but not less.
+func deliverySize(d amqp.Delivery) int64 {
+	const overhead = 1 << 10
+	headers, _ := tableSize(d.Headers)
+	return overhead + int64(cap(d.Body)) + 2*int64(headers)
+}
