@@ -53,15 +53,17 @@ CREATE TABLE dead_letters (
 -- Serves the list: newest death first, all states or one, all sources or one.
 CREATE INDEX dead_letters_died_idx         ON dead_letters (died_at DESC, id DESC);
 CREATE INDEX dead_letters_state_died_idx   ON dead_letters (state, died_at DESC, id DESC);
-CREATE INDEX dead_letters_source_died_idx  ON dead_letters (source, state, died_at DESC, id DESC);
+CREATE INDEX dead_letters_source_died_idx  ON dead_letters (source, died_at DESC, id DESC);
 CREATE INDEX dead_letters_reason_died_idx  ON dead_letters (reason, died_at DESC, id DESC);
 CREATE INDEX dead_letters_retries_died_idx ON dead_letters (retry_count, died_at DESC, id DESC);
 -- Serves "text in the body".
 CREATE INDEX dead_letters_body_idx         ON dead_letters USING gin (body_text public.gin_trgm_ops);
 -- Serves the messages that belong to a key, and newer ones with the same business key.
 CREATE INDEX dead_letters_business_key_idx ON dead_letters (business_key, died_at DESC) WHERE business_key IS NOT NULL;
--- Serves depth and oldest, by source: what is open.
-CREATE INDEX dead_letters_open_idx         ON dead_letters (source, died_at) WHERE state = 'open';
+-- Serves depth and oldest, by source, and the list of what is open in one source.
+CREATE INDEX dead_letters_open_idx         ON dead_letters (source, died_at DESC, id DESC) WHERE state = 'open';
+-- Serves the count of quarantined messages.
+CREATE INDEX dead_letters_quarantine_idx   ON dead_letters (source) WHERE quarantine IS NOT NULL;
 -- Serves the search for claims that a dead console left.
 CREATE INDEX dead_letters_claimed_idx      ON dead_letters (claimed_until) WHERE claimed_until IS NOT NULL;
 
@@ -78,6 +80,8 @@ CREATE TABLE lives (
     redelivered      boolean     NOT NULL,
     properties       jsonb       NOT NULL,             -- typed as they came (package rabbit)
     headers          jsonb       NOT NULL,             -- typed as they came (package rabbit)
+    headers_raw      bytea,                            -- the same as bytes where jsonb refuses them; headers is then {}
+    fingerprint      bytea       CHECK (length(fingerprint) = 32), -- of the delivery; NULL: not known
     body             bytea       NOT NULL,
     body_size        bigint      NOT NULL,
     body_sha256      bytea       NOT NULL,
@@ -96,17 +100,22 @@ CREATE TABLE lives (
 -- Bodies are often compressed already or small; TOAST without compression makes their reading cheap.
 ALTER TABLE lives ALTER COLUMN body SET STORAGE EXTERNAL;
 
+-- Serves the question whether a redelivery without a receipt may be a copy.
+CREATE INDEX lives_fingerprint_idx ON lives (fingerprint);
+
 -- Receipts: what is committed here but perhaps not yet acked on the broker. A
 -- redelivery that has a receipt is the same message, not a twin of it
 -- (docs/architecture.md, "Exactly once into the store").
 CREATE TABLE receipts (
     id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     source      text        NOT NULL,
+    window_id   uuid        NOT NULL,                  -- the window it was drained in
     fingerprint bytea       NOT NULL CHECK (length(fingerprint) = 32),
     message_id  uuid        NOT NULL REFERENCES dead_letters,
+    looks       integer     NOT NULL DEFAULT 0,        -- how often a drain has begun to consume since
     created_at  timestamptz NOT NULL
 );
-CREATE INDEX receipts_fingerprint_idx ON receipts (source, fingerprint);
+CREATE INDEX receipts_window_idx ON receipts (source, window_id);
 
 -- Notes: what operators wrote about a message.
 CREATE TABLE notes (

@@ -1,0 +1,130 @@
+package dlq
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
+)
+
+// maxLives bounds how much of a message's journey is read at once.
+const maxLives = 100
+
+// lifeSelect reads lives l as scanLife scans them.
+const lifeSelect = `
+	SELECT l.message_id::text, l.round, l.drained_at, l.died_at, l.died_at_known, l.first_died_at,
+		l.exchange, l.routing_key, l.redelivered, l.properties, coalesce(l.headers_raw, convert_to(l.headers::text, 'UTF8')),
+		l.body_size, l.body_sha256, l.reason,
+		coalesce(l.failure_type, ''), coalesce(l.failure_message, ''), coalesce(l.failure_stack, ''),
+		coalesce(l.extractor, ''), l.retry_count, coalesce(l.retry_count_source, ''),
+		coalesce(l.original_queue, ''), coalesce(l.replay_id, 0)
+	FROM lives l JOIN dead_letters m ON m.id = l.message_id`
+
+func scanLife(row pgx.CollectableRow) (Life, error) {
+	var l Life
+	var firstDied *time.Time
+	var properties, headers []byte
+	err := row.Scan(
+		&l.MessageID, &l.Round, &l.DrainedAt, &l.DiedAt, &l.DiedAtKnown, &firstDied,
+		&l.Exchange, &l.RoutingKey, &l.Redelivered, &properties, &headers,
+		&l.BodySize, &l.BodySHA256, &l.Reason,
+		&l.Failure.Type, &l.Failure.Message, &l.Failure.Stack,
+		&l.Failure.Extractor, &l.RetryCount, &l.RetryCountSource,
+		&l.Original.Queue, &l.ReplayID,
+	)
+	if err != nil {
+		return Life{}, err
+	}
+	l.DrainedAt, l.DiedAt, l.FirstDiedAt = l.DrainedAt.UTC(), l.DiedAt.UTC(), timeOr(firstDied)
+	if l.Properties, err = rabbit.DecodeProperties(properties); err != nil {
+		return Life{}, err
+	}
+	if l.Headers, err = rabbit.DecodeTable(headers); err != nil {
+		return Life{}, err
+	}
+	l.Original = originAgain(l)
+	return l, nil
+}
+
+// originAgain completes the origin of a life from its headers: only the queue
+// is stored for each life.
+func originAgain(l Life) Origin {
+	o := Extract(rabbit.Delivery{Headers: l.Headers}, Source{}, l.DrainedAt).Original
+	if o.Queue == l.Original.Queue {
+		return o
+	}
+	fixed := Source{OriginalQueue: l.Original.Queue}
+	return Extract(rabbit.Delivery{Headers: l.Headers}, fixed, l.DrainedAt).Original
+}
+
+// Lives returns the lives of a message, the newest first and at most 100, or
+// ErrNotFound.
+func (s *Store) Lives(ctx context.Context, id string) ([]Life, error) {
+	const sql = lifeSelect + ` WHERE m.id = @id ORDER BY l.round DESC LIMIT @limit`
+	lives, err := s.readLives(ctx, sql, id, pgx.NamedArgs{"limit": maxLives})
+	if err != nil {
+		return nil, fmt.Errorf("dlq: read lives of %q: %w", cut(id, 64), err)
+	}
+	return lives, nil
+}
+
+// Life returns one life of a message, round 0 being the current one, or
+// ErrNotFound.
+func (s *Store) Life(ctx context.Context, id string, round int) (Life, error) {
+	const sql = lifeSelect + ` WHERE m.id = @id AND l.round = CASE WHEN @round::integer = 0 THEN m.round ELSE @round END`
+	lives, err := s.readLives(ctx, sql, id, pgx.NamedArgs{"round": round})
+	if err != nil {
+		return Life{}, fmt.Errorf("dlq: read life %d of %q: %w", round, cut(id, 64), err)
+	}
+	return lives[0], nil
+}
+
+// readLives returns at least one life, or an error.
+func (s *Store) readLives(ctx context.Context, sql, id string, args pgx.NamedArgs) ([]Life, error) {
+	key, err := uuid.Parse(id)
+	if err != nil {
+		return nil, ErrNotFound
+	}
+	args["id"] = key
+	rows, err := s.pool.Query(ctx, sql, args)
+	if err != nil {
+		return nil, err
+	}
+	lives, err := pgx.CollectRows(rows, scanLife)
+	if err == nil && len(lives) == 0 {
+		err = ErrNotFound
+	}
+	return lives, err
+}
+
+// Body returns the exact bytes of one life, round 0 being the current one, or
+// ErrNotFound.
+func (s *Store) Body(ctx context.Context, id string, round int) ([]byte, error) {
+	return s.body(ctx, id, round, nil)
+}
+
+// BodyStart is Body, but at most its first limit bytes.
+func (s *Store) BodyStart(ctx context.Context, id string, round, limit int) ([]byte, error) {
+	return s.body(ctx, id, round, &limit)
+}
+
+func (s *Store) body(ctx context.Context, id string, round int, limit *int) ([]byte, error) {
+	key, err := uuid.Parse(id)
+	if err != nil {
+		return nil, fmt.Errorf("dlq: read body of %q: %w", cut(id, 64), ErrNotFound)
+	}
+	const sql = `
+		SELECT CASE WHEN @limit::integer IS NULL THEN l.body ELSE substring(l.body FROM 1 FOR @limit) END
+		FROM lives l JOIN dead_letters m ON m.id = l.message_id
+		WHERE m.id = @id AND l.round = CASE WHEN @round::integer = 0 THEN m.round ELSE @round END`
+	var body []byte
+	args := pgx.NamedArgs{"id": key, "round": round, "limit": limit}
+	if err := s.pool.QueryRow(ctx, sql, args).Scan(&body); err != nil {
+		return nil, fmt.Errorf("dlq: read body of %s: %w", key, orNotFound(err))
+	}
+	return body, nil
+}
