@@ -1,0 +1,158 @@
+package dlq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// batch is a window on its way into the store: each letter stands in one of
+// the three, and all get a receipt.
+type batch struct {
+	window  uuid.UUID
+	at      time.Time
+	fresh   []*letter // new messages
+	reborn  []*letter // next lives of known ones
+	known   []*letter // copies of a life that is stored
+	settled int64     // receipts of earlier drains that were found or used up
+	same    int       // letters that are stored already and have a receipt
+}
+
+// store commits a window: one transaction for all of it. A letter that Postgres
+// refuses for what is in it is quarantined, and costs the others nothing but a
+// second try, one by one. Any other error means that the window is not stored,
+// or not known to be.
+func (l *ledger) store(ctx context.Context, letters []*letter, at time.Time) (*batch, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	b, err := l.try(ctx, letters, at, l.writeAll)
+	if isRefusal(err) && !l.conn.IsClosed() {
+		b, err = l.try(ctx, letters, at, l.writeEach)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("dlq: store window: %w", err)
+	}
+	l.doubt -= b.settled
+	l.first = l.first && b.same == len(letters)
+	return b, nil
+}
+
+func (l *ledger) try(
+	ctx context.Context, letters []*letter, at time.Time, write func(context.Context, pgx.Tx, *batch) error,
+) (*batch, error) {
+	var b *batch
+	err := pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) error {
+		const drained = `UPDATE source_settings SET last_drained_at = $2 WHERE source = $1`
+		if _, err := tx.Exec(ctx, drained, l.source.Name, at); err != nil {
+			return err
+		}
+		var err error
+		if b, err = l.sort(ctx, tx, letters, at); err != nil {
+			return err
+		}
+		return write(ctx, tx, b)
+	})
+	return b, err
+}
+
+// writeAll writes a batch, or fails as a whole.
+func (l *ledger) writeAll(ctx context.Context, tx pgx.Tx, b *batch) error {
+	source := l.source.Name
+	err := copyRows(ctx, tx, "dead_letters", deadLetterColumns, b.fresh, func(x *letter) []any { return x.deadLetter(source) })
+	if err != nil {
+		return err
+	}
+	if err := l.reopen(ctx, tx, b.reborn); err != nil {
+		return err
+	}
+	lives := append(append([]*letter{}, b.fresh...), b.reborn...)
+	if err := copyRows(ctx, tx, "lives", lifeColumns, lives, (*letter).life); err != nil {
+		return err
+	}
+	return copyRows(ctx, tx, "receipts", receiptColumns, append(lives, b.known...),
+		func(x *letter) []any { return x.receipt(source, b.window) })
+}
+
+// writeEach writes a batch letter by letter, and quarantines those that are
+// refused.
+func (l *ledger) writeEach(ctx context.Context, tx pgx.Tx, b *batch) error {
+	one := func(part batch) error {
+		return pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { return l.writeAll(ctx, tx, &part) })
+	}
+	for _, x := range b.known {
+		if err := one(batch{window: b.window, known: []*letter{x}}); err != nil {
+			return err
+		}
+	}
+	var fresh, reborn []*letter
+	keep := func(x *letter, part batch, kept *[]*letter) error {
+		err := one(part)
+		if err == nil {
+			*kept = append(*kept, x)
+		}
+		if !isRefusal(err) {
+			return err
+		}
+		q := x.quarantined("Postgres refused it: " + cut(displayable(err.Error()), 500))
+		fresh = append(fresh, q)
+		return one(batch{window: b.window, fresh: []*letter{q}})
+	}
+	for _, x := range b.fresh {
+		if err := keep(x, batch{window: b.window, fresh: []*letter{x}}, &fresh); err != nil {
+			return err
+		}
+	}
+	for _, x := range b.reborn {
+		if err := keep(x, batch{window: b.window, reborn: []*letter{x}}, &reborn); err != nil {
+			return err
+		}
+	}
+	b.fresh, b.reborn = fresh, reborn
+	return nil
+}
+
+// reopen gives messages their next life, and tells the replays that sent them.
+func (l *ledger) reopen(ctx context.Context, tx pgx.Tx, letters []*letter) error {
+	for _, x := range letters {
+		if _, err := tx.Exec(ctx, reopenSQL, x.reopening()); err != nil {
+			return err
+		}
+		if x.replay == 0 || l.returns == nil {
+			continue
+		}
+		err := l.returns.NoteReturn(ctx, tx, x.id.String(), x.replay, x.arrived)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// isRefusal says whether Postgres, or the client library before it, refused
+// what a row holds: another try will not help, but other rows may go.
+func isRefusal(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	var pgErr *pgconn.PgError
+	if !errors.As(err, &pgErr) {
+		return isEncoding(err)
+	}
+	switch class := pgErr.Code[:min(2, len(pgErr.Code))]; class {
+	case "22", "23", "54": // data, constraint, program limit
+		return true
+	}
+	return false
+}
+
+// isEncoding says whether err came up in this process, with no part of the
+// network in it: then a value could not be written in Postgres' form.
+func isEncoding(err error) bool {
+	var connect *pgconn.ConnectError
+	return !errors.As(err, &connect) && !pgconn.SafeToRetry(err) && !pgconn.Timeout(err) && !isNetwork(err)
+}

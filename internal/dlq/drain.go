@@ -1,0 +1,257 @@
+package dlq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
+)
+
+const (
+	// windowMessages and windowBytes bound what one source holds in memory.
+	windowMessages = 500
+	windowBytes    = 64 << 20
+	// turn bounds how long the drain waits for messages before it looks up,
+	// and how long a window may fill.
+	turn = time.Second
+	// firstTurn is shorter, so that it is soon known whether the queue is there.
+	firstTurn = 100 * time.Millisecond
+	// grace is how long a window in hand may take once the console shuts down.
+	grace = 15 * time.Second
+)
+
+// errPaused: an operator has paused the source.
+var errPaused = errors.New("paused")
+
+// DrainOptions are what a Drain stands on. Management and Returns may be nil.
+type DrainOptions struct {
+	Source     Source
+	URL        string // of the broker, with its password
+	Management *rabbit.Management
+	Pool       *pgxpool.Pool
+	Returns    returnNoter
+	Metrics    *Metrics
+	Log        *slog.Logger
+}
+
+// Drain brings the messages of one terminal queue into the store.
+type Drain struct {
+	DrainOptions
+	wake chan struct{} // ends a wait early
+
+	mu     sync.Mutex
+	status SourceStatus
+	held   func() int              // what the consumer holds; nil: none is open
+	stop   context.CancelCauseFunc // ends the session at hand; nil: there is none
+	acked  []uuid.UUID             // windows proven to be acked whose receipts are still there
+}
+
+// NewDrain returns a drain that does nothing until it is Run.
+func NewDrain(o DrainOptions) *Drain {
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	o.Log = o.Log.With("source", o.Source.Name)
+	return &Drain{
+		DrainOptions: o,
+		wake:         make(chan struct{}, 1),
+		status: SourceStatus{
+			Name: o.Source.Name, Queue: o.Source.Queue, Broker: o.Source.Broker,
+			State: SourceDown, Why: "not connected yet",
+		},
+	}
+}
+
+// Run drains until ctx ends, and then returns nil, after it has finished the
+// window in hand or given it back. Whatever goes wrong on the way shows in
+// Status, and is tried again.
+func (d *Drain) Run(ctx context.Context) error {
+	var watching sync.WaitGroup
+	watching.Go(func() { d.watch(ctx) })
+	defer watching.Wait()
+	var pace backoff
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := d.session(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		trouble := troubleOf(err, d.Source)
+		d.show(trouble.state, trouble.why)
+		if trouble.unexpected {
+			d.Log.WarnContext(ctx, "drain interrupted", "state", trouble.state, "err", err)
+		}
+		if time.Since(began) > trouble.slowest {
+			pace.reset()
+		}
+		d.rest(ctx, pace.next(trouble.quickest, trouble.slowest))
+	}
+	return nil
+}
+
+// rest waits, but not longer than until somebody resumes the source.
+func (d *Drain) rest(ctx context.Context, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-d.wake:
+	case <-ctx.Done():
+	}
+}
+
+// session drains until something is wrong, and says what.
+func (d *Drain) session(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	d.enter(stop)
+	defer d.enter(nil)
+	if err := d.mayDrain(ctx, d.Pool); err != nil {
+		return err
+	}
+	ledger, err := openLedger(ctx, d.Pool, d.Source, d.Returns)
+	if err != nil {
+		return storeError{err}
+	}
+	defer ledger.close()
+	consumer, err := rabbit.DialConsumer(ctx, d.URL, "dead letter office: drain of "+d.Source.Name)
+	if err != nil {
+		return err
+	}
+	defer d.hold(nil)
+	defer consumer.Close()
+	d.hold(consumer.Held)
+	if err := ledger.begin(ctx, d.owed(), time.Now()); err != nil {
+		return storeError{err}
+	}
+	d.paid()
+	wait := firstTurn
+	for {
+		if err := d.step(ctx, ledger, consumer, wait); err != nil {
+			return err
+		}
+		d.show(SourceUp, "")
+		wait = turn
+	}
+}
+
+// step drains one window, or finds that there is none.
+func (d *Drain) step(ctx context.Context, ledger *ledger, consumer *rabbit.Consumer, wait time.Duration) error {
+	waiting, done := context.WithTimeout(ctx, wait)
+	limits := rabbit.Limits{Messages: windowMessages, Bytes: windowBytes}
+	window, err := consumer.Next(waiting, d.Source.Queue, limits)
+	done()
+	switch {
+	case err == nil:
+		err = d.drain(ctx, ledger, window)
+	case context.Cause(ctx) != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, context.DeadlineExceeded):
+		err = d.idle(ctx, ledger)
+	}
+	return err
+}
+
+// drain brings a window from the broker into the store, exactly once.
+//
+//	receive → parse → one transaction: rows, lives, receipts → commit → ack → forget the receipts
+//
+// A receipt names a delivery by a hash of all that makes it. It exists from the
+// commit until it is proven that the broker has heard the ack. A window is all
+// that is in flight on the connection, it is acked by one frame, and one console
+// at a time drains a source; so after a crash either all of a window comes back,
+// marked as redelivered, or nothing of it. What a crash leaves behind:
+//
+//   - before the commit: no row and no receipt. The window comes back and is
+//     stored.
+//   - in the commit, so that its result is not known: the window is given back.
+//     It comes back, and whether it has receipts tells what the commit did.
+//   - after the commit, before the broker has heard the ack: the window comes
+//     back, each delivery meets its own receipt, once, so that twins stay two.
+//     No row is added; the receipts pass on to the new window.
+//   - after the broker has heard the ack, before the receipts are forgotten:
+//     nothing comes back. The receipts are forgotten once nothing can come back
+//     any more (forgive), or at once where this process knows of the ack.
+//
+// A receipt can be met by a twin of its message, which would then be lost.
+// recognise says when receipts are believed. Where that is not certain, and
+// where a message comes again after its receipt was forgotten (a broker that is
+// killed forgets acks of its last moments), it is stored once more and marked as
+// a possible copy: never lost, and never silently twice.
+//
+// Where the store fails, the window is given back and nothing is lost. drain
+// finishes what it began even if ctx ends, within a bound.
+func (d *Drain) drain(ctx context.Context, ledger *ledger, window *rabbit.Window) error {
+	ctx, done := finishing(ctx, grace)
+	defer done()
+	began := time.Now()
+	letters := make([]*letter, len(window.Deliveries()))
+	for i, delivery := range window.Deliveries() {
+		letters[i] = prepare(delivery, d.Source, began)
+	}
+	stored, err := ledger.store(ctx, letters, began)
+	if err != nil {
+		if back := window.Return(ctx); back != nil {
+			d.Log.WarnContext(ctx, "window not returned; the broker takes it back by itself", "err", back)
+		}
+		return storeError{err}
+	}
+	d.count(stored, began)
+	if err := window.Ack(ctx); err != nil {
+		return fmt.Errorf("dlq: ack window: %w", err)
+	}
+	if err := ledger.settle(ctx, stored.window); err != nil {
+		d.owe(stored.window)
+		return storeError{err}
+	}
+	if err := ledger.forgive(ctx, time.Now()); err != nil {
+		return storeError{err}
+	}
+	return nil
+}
+
+// idle looks up from an empty queue: is the lock still held, has somebody
+// paused the source elsewhere, can old receipts go.
+func (d *Drain) idle(ctx context.Context, ledger *ledger) error {
+	if err := d.mayDrain(ctx, ledger.conn); err != nil {
+		return err
+	}
+	if err := ledger.forgive(ctx, time.Now()); err != nil {
+		return storeError{err}
+	}
+	return nil
+}
+
+// mayDrain reads the source's settings, and returns errPaused if it is paused.
+func (d *Drain) mayDrain(ctx context.Context, db querier) error {
+	s, err := readSettings(ctx, db, d.Source.Name)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return storeError{err}
+	}
+	d.apply(s)
+	if s.paused {
+		return errPaused
+	}
+	return nil
+}
+
+// finishing returns a context that outlives ctx by a grace, for what must not
+// stop halfway.
+func finishing(ctx context.Context, grace time.Duration) (context.Context, context.CancelFunc) {
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(grace, cancel)
+		context.AfterFunc(inner, func() { timer.Stop() })
+	})
+	return inner, func() { stop(); cancel() }
+}

@@ -1,0 +1,140 @@
+package dlq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// returnNoter is told when a message comes back dead that a replay had sent,
+// in the transaction that stores its new life.
+type returnNoter interface {
+	NoteReturn(ctx context.Context, tx pgx.Tx, messageID string, replayID int64, at time.Time) error
+}
+
+// errElsewhere: another console drains this source.
+var errElsewhere = errors.New("another console drains this source")
+
+const (
+	// storeTimeout bounds one transaction of the drain.
+	storeTimeout = time.Minute
+	// askTimeout bounds its small questions.
+	askTimeout = 10 * time.Second
+	// doubtFor is how long a window may take to come back after its ack got
+	// lost: well longer than a broker needs to notice that a connection is dead.
+	doubtFor = 2 * time.Minute
+)
+
+// ledger is the drain's side of Postgres while it consumes one source: a
+// connection of its own that holds the source's lock, so that one console at a
+// time drains it. A lost connection is a lost lock; the ledger is then of no
+// more use.
+type ledger struct {
+	conn    *pgx.Conn
+	source  Source
+	returns returnNoter // may be nil
+
+	lookedAt time.Time // since when this drain consumes
+	doubt    int64     // receipts left by earlier ones
+	first    bool      // nothing but messages with such receipts has come since
+}
+
+// openLedger connects and takes the source's lock. It returns errElsewhere
+// where another console holds it.
+func openLedger(ctx context.Context, pool *pgxpool.Pool, source Source, returns returnNoter) (*ledger, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
+	if err != nil {
+		return nil, fmt.Errorf("dlq: connect: %w", err)
+	}
+	// The server must notice soon when this machine is gone, and free the lock.
+	const sql = `
+		SELECT pg_try_advisory_lock(hashtextextended(current_schema() || ' drain ' || $1::text, 0)),
+			set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
+			set_config('tcp_keepalives_count', '3', false)`
+	var locked bool
+	if err = conn.QueryRow(ctx, sql, source.Name).Scan(&locked, nil, nil, nil); err == nil && !locked {
+		err = errElsewhere
+	}
+	if err != nil {
+		closeConn(conn)
+		return nil, fmt.Errorf("dlq: lock source: %w", err)
+	}
+	return &ledger{conn: conn, source: source, returns: returns}, nil
+}
+
+func (l *ledger) close() { closeConn(l.conn) }
+
+func closeConn(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = conn.Close(ctx) // the server frees the lock either way
+}
+
+// begin must be called before the drain consumes: it forgets the receipts of
+// windows that are known to be acked, and notes on the others that someone
+// looks for them now. A message with a receipt can be taken for another one
+// only by a look that is cut short, and this leaves a trace of it.
+func (l *ledger) begin(ctx context.Context, acked []uuid.UUID, now time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	err := pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) error {
+		const known = `INSERT INTO source_settings (source) VALUES ($1) ON CONFLICT (source) DO NOTHING`
+		if _, err := tx.Exec(ctx, known, l.source.Name); err != nil {
+			return err
+		}
+		const forget = `DELETE FROM receipts WHERE source = $1 AND window_id = ANY ($2)`
+		if _, err := tx.Exec(ctx, forget, l.source.Name, acked); err != nil {
+			return err
+		}
+		const look = `UPDATE receipts SET looks = looks + 1 WHERE source = $1`
+		looked, err := tx.Exec(ctx, look, l.source.Name)
+		l.doubt = looked.RowsAffected()
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("dlq: begin to drain: %w", err)
+	}
+	l.lookedAt, l.first = now, true
+	return nil
+}
+
+// settle forgets the receipts of a window that is proven to be acked.
+func (l *ledger) settle(ctx context.Context, window uuid.UUID) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	const sql = `DELETE FROM receipts WHERE source = $1 AND window_id = $2`
+	if _, err := l.conn.Exec(ctx, sql, l.source.Name, window); err != nil {
+		return fmt.Errorf("dlq: settle window: %w", err)
+	}
+	return nil
+}
+
+// forgive forgets what earlier drains left in doubt once it can no longer come
+// back. It is for moments when a window has just been acked or the queue was
+// found empty. Should a message come back all the same, it is stored again and
+// marked as a possible copy.
+func (l *ledger) forgive(ctx context.Context, now time.Time) error {
+	if l.doubt == 0 || now.Sub(l.lookedAt) < doubtFor {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	const sql = `DELETE FROM receipts WHERE source = $1 AND looks > 0`
+	if _, err := l.conn.Exec(ctx, sql, l.source.Name); err != nil {
+		return fmt.Errorf("dlq: forget old receipts: %w", err)
+	}
+	l.doubt = 0
+	return nil
+}
+
+// settings reads what operators set, and proves that the lock is still held.
+func (l *ledger) settings(ctx context.Context) (settings, error) {
+	return readSettings(ctx, l.conn, l.source.Name)
+}

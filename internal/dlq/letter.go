@@ -1,0 +1,87 @@
+package dlq
+
+import (
+	"crypto/sha256"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
+)
+
+// letter is one delivery made ready for the store.
+type letter struct {
+	delivery    rabbit.Delivery
+	arrived     time.Time
+	fingerprint fingerprint
+	sha         [sha256.Size]byte
+	facts       Facts
+	properties  []byte
+	headers     []byte
+	headersRaw  []byte // headers, where jsonb may refuse them
+	bodyText    *string
+	bodyPreview *string
+	quarantine  string
+
+	// Where it belongs, decided while it is stored.
+	id           uuid.UUID
+	round        int
+	replay       int64
+	possibleCopy bool
+}
+
+// emptyObject stands where typed JSON is missing.
+var emptyObject = []byte("{}")
+
+// prepare works out all that can be worked out without the store. It never
+// fails: what cannot be encoded is quarantined with its body.
+func prepare(d rabbit.Delivery, s Source, arrived time.Time) *letter {
+	l := &letter{
+		delivery: d, arrived: arrived, sha: sha256.Sum256(d.Body), facts: Extract(d, s, arrived),
+		id: newID(), round: 1,
+	}
+	var err error
+	if l.properties, err = rabbit.EncodeProperties(d.Properties); err != nil {
+		l.properties, l.quarantine = emptyObject, "its properties cannot be stored: "+err.Error()
+	}
+	if l.headers, err = rabbit.EncodeTable(d.Headers); err != nil {
+		l.headers, l.quarantine = emptyObject, "its headers cannot be stored: "+err.Error()
+	}
+	if l.fingerprint, err = fingerprintOf(d); err != nil {
+		l.fingerprint = fingerprint(l.sha)
+	}
+	if search, preview, ok := textOfBody(d.Body); ok {
+		l.bodyText, l.bodyPreview = &search, &preview
+	}
+	return l
+}
+
+// newID returns an id that sorts by time, which keeps index pages together.
+func newID() uuid.UUID {
+	id, err := uuid.NewV7()
+	if err != nil { // no random numbers: nothing works then
+		return uuid.New()
+	}
+	return id
+}
+
+// quarantined is l with nothing but what it takes to keep it: the bytes of its
+// body, its properties and headers, and why the store refused the rest. It is
+// a message of its own even where l was to continue a thread.
+func (l *letter) quarantined(why string) *letter {
+	q := *l
+	q.id, q.round, q.replay = newID(), 1, 0
+	q.headers, q.headersRaw = emptyObject, l.headers
+	q.bodyText, q.bodyPreview = nil, nil
+	q.facts = Facts{Reason: l.facts.Reason, DiedAt: l.facts.DiedAt}
+	q.quarantine = why
+	return &q
+}
+
+// diedAt returns when l died, or arrived where that is unknown.
+func (l *letter) diedAt() time.Time {
+	if l.facts.DiedAt.IsZero() {
+		return l.arrived
+	}
+	return l.facts.DiedAt
+}

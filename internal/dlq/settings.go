@@ -1,0 +1,63 @@
+package dlq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/seed-d2bf649b/dead-letter-office/internal/audit"
+)
+
+// settings are what is kept of a source beside its configuration.
+type settings struct {
+	paused      bool
+	pausedBy    string
+	lastDrained time.Time
+}
+
+// querier is a connection, a pool or a transaction.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// readSettings returns the zero settings for a source that has none yet.
+func readSettings(ctx context.Context, db querier, source string) (settings, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	const sql = `SELECT paused, coalesce(paused_by, ''), last_drained_at FROM source_settings WHERE source = $1`
+	var s settings
+	var drained *time.Time
+	err := db.QueryRow(ctx, sql, source).Scan(&s.paused, &s.pausedBy, &drained)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return settings{}, fmt.Errorf("dlq: read settings of %s: %w", source, err)
+	}
+	s.lastDrained = timeOr(drained)
+	return s, nil
+}
+
+// writePaused keeps whether a source is paused, with its audit entry.
+func writePaused(ctx context.Context, pool *pgxpool.Pool, source string, paused bool, a Act) error {
+	const sql = `
+		INSERT INTO source_settings (source, paused, paused_by, paused_at)
+		VALUES (@source, @paused::boolean, CASE WHEN @paused THEN @actor::text END, CASE WHEN @paused THEN @at::timestamptz END)
+		ON CONFLICT (source) DO UPDATE
+		SET paused = excluded.paused, paused_by = excluded.paused_by, paused_at = excluded.paused_at`
+	act := audit.ActResume
+	if paused {
+		act = audit.ActPause
+	}
+	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		args := pgx.NamedArgs{"source": source, "paused": paused, "actor": a.Actor, "at": a.At}
+		if _, err := tx.Exec(ctx, sql, args); err != nil {
+			return err
+		}
+		return audit.Write(ctx, tx, audit.Entry{
+			At: a.At, Actor: a.Actor, From: a.From, Act: act, Object: "source " + source,
+			Reason: displayable(a.Reason), Result: audit.ResultDone,
+		})
+	})
+}

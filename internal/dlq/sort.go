@@ -1,0 +1,200 @@
+package dlq
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// sort decides for each letter of a window what it is. Its questions go to the
+// store as the transaction sees it; threads that letters may join are locked, in
+// the order of their ids.
+func (l *ledger) sort(ctx context.Context, tx pgx.Tx, letters []*letter, at time.Time) (*batch, error) {
+	b := &batch{window: newID(), at: at}
+	for _, x := range letters {
+		x.id, x.round, x.replay, x.possibleCopy = newID(), 1, 0, false
+	}
+	rest, err := l.takeKnown(ctx, tx, b, letters)
+	if err != nil {
+		return nil, err
+	}
+	if err := markCopies(ctx, tx, rest); err != nil {
+		return nil, err
+	}
+	threads, err := loadThreads(ctx, tx, rest)
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range rest {
+		b.add(x, threads)
+	}
+	return b, nil
+}
+
+// takeKnown passes the receipts of letters that are stored already on to this
+// window, and returns the other letters.
+func (l *ledger) takeKnown(ctx context.Context, tx pgx.Tx, b *batch, letters []*letter) ([]*letter, error) {
+	if l.doubt <= 0 {
+		return letters, nil
+	}
+	outstanding, err := loadReceipts(ctx, tx, l.source.Name)
+	if err != nil {
+		return nil, err
+	}
+	sightings := make([]sighting, len(letters))
+	for i, x := range letters {
+		sightings[i] = sighting{x.fingerprint, x.delivery.Redelivered}
+	}
+	found := recognise(sightings, outstanding, l.first)
+	var rest []*letter
+	var passed, spent []int64
+	for i, x := range letters {
+		if id, ok := found.same[i]; ok {
+			passed = append(passed, id)
+			continue
+		}
+		if id, ok := found.suspects[i]; ok {
+			x.possibleCopy = true
+			spent = append(spent, id)
+		}
+		rest = append(rest, x)
+	}
+	const pass = `UPDATE receipts SET window_id = $2, looks = 0 WHERE id = ANY ($1)`
+	if _, err := tx.Exec(ctx, pass, passed, b.window); err != nil {
+		return nil, err
+	}
+	const spend = `DELETE FROM receipts WHERE id = ANY ($1)`
+	_, err = tx.Exec(ctx, spend, spent)
+	b.same, b.settled = len(passed), int64(len(passed)+len(spent))
+	return rest, err
+}
+
+func loadReceipts(ctx context.Context, tx pgx.Tx, source string) ([]receipt, error) {
+	const sql = `SELECT id, window_id, fingerprint, looks FROM receipts WHERE source = $1 AND looks > 0 ORDER BY id`
+	rows, err := tx.Query(ctx, sql, source)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (receipt, error) {
+		var r receipt
+		var print []byte
+		err := row.Scan(&r.id, &r.window, &print, &r.looks)
+		copy(r.fingerprint[:], print)
+		return r, err
+	})
+}
+
+// markCopies marks redeliveries without a receipt whose like is stored. A
+// broker that is killed forgets acks of the last moments; what it then delivers
+// again cannot be told from a twin.
+func markCopies(ctx context.Context, tx pgx.Tx, letters []*letter) error {
+	var prints [][]byte
+	for _, x := range letters {
+		if x.delivery.Redelivered {
+			prints = append(prints, x.fingerprint[:])
+		}
+	}
+	if len(prints) == 0 {
+		return nil
+	}
+	const sql = `SELECT DISTINCT fingerprint FROM lives WHERE fingerprint = ANY ($1)`
+	rows, err := tx.Query(ctx, sql, prints)
+	if err != nil {
+		return err
+	}
+	stored, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	if err != nil {
+		return err
+	}
+	seen := map[fingerprint]bool{}
+	for _, print := range stored {
+		seen[fingerprint(print)] = true
+	}
+	for _, x := range letters {
+		x.possibleCopy = x.possibleCopy || (x.delivery.Redelivered && seen[x.fingerprint])
+	}
+	return nil
+}
+
+// loadThreads locks and reads the messages that letters say they belong to.
+func loadThreads(ctx context.Context, tx pgx.Tx, letters []*letter) (map[uuid.UUID]*thread, error) {
+	threads := map[uuid.UUID]*thread{}
+	var ids []uuid.UUID
+	for _, x := range letters {
+		if c, ok := comebackOf(x.delivery.Headers); ok {
+			ids = append(ids, c.message)
+		}
+	}
+	if len(ids) == 0 {
+		return threads, nil
+	}
+	var id uuid.UUID
+	var round int
+	const lock = `SELECT id, round FROM dead_letters WHERE id = ANY ($1) ORDER BY id FOR UPDATE`
+	err := eachRow(ctx, tx, lock, ids, []any{&id, &round}, func() {
+		threads[id] = &thread{round: round, replays: map[int64]bool{}}
+	})
+	if err != nil || len(threads) == 0 {
+		return threads, err
+	}
+	var replay int64
+	const attempts = `SELECT message_id, replay_id FROM attempts WHERE message_id = ANY ($1)`
+	err = eachRow(ctx, tx, attempts, ids, []any{&id, &replay}, func() { threads[id].replays[replay] = true })
+	if err != nil {
+		return nil, err
+	}
+	var sha []byte
+	const lives = `SELECT message_id, round, coalesce(replay_id, 0), body_sha256 FROM lives WHERE message_id = ANY ($1)`
+	err = eachRow(ctx, tx, lives, ids, []any{&id, &round, &replay, &sha}, func() {
+		past := pastLife{round: round, replay: replay}
+		copy(past.sha[:], sha)
+		threads[id].lives = append(threads[id].lives, past)
+	})
+	return threads, err
+}
+
+func eachRow(ctx context.Context, tx pgx.Tx, sql string, ids []uuid.UUID, into []any, do func()) error {
+	rows, err := tx.Query(ctx, sql, ids)
+	if err != nil {
+		return err
+	}
+	_, err = pgx.ForEachRow(rows, into, func() error { do(); return nil })
+	return err
+}
+
+// add puts x where it belongs.
+func (b *batch) add(x *letter, threads map[uuid.UUID]*thread) {
+	c, ok := comebackOf(x.delivery.Headers)
+	t := threads[c.message]
+	if !ok || t == nil {
+		b.fresh = append(b.fresh, x)
+		return
+	}
+	switch t.place(c, x.sha) {
+	case nextLife:
+		t.grow(c, x.sha)
+		x.id, x.round, x.possibleCopy = c.message, t.round, false
+		if t.replays[c.replay] {
+			x.replay = c.replay
+		}
+		b.reborn = append(b.reborn, x)
+	case knownLife:
+		x.id = c.message
+		b.known = append(b.known, x)
+	case lookalike:
+		x.possibleCopy = true
+		b.fresh = append(b.fresh, x)
+	case stranger:
+		b.fresh = append(b.fresh, x)
+	}
+}
+
+func isNetwork(err error) bool {
+	var op net.Error
+	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
