@@ -135,3 +135,6 @@ const (
 	WrongType  ReleaseResult = "type"       // another Redis type than was seen
 	TooYoung   ReleaseResult = "too_young"  // it may still be running
 )
+
+// ReleaseResults is every result of a release.
+var ReleaseResults = []ReleaseResult{Released, Gone, Changed, Reacquired, Protected, WrongType, TooYoung}

@@ -25,6 +25,16 @@ var (
 	ErrNoDestination = errors.New("the original queue is not known")
 	// ErrNotUnknown: only an attempt that is unknown can be settled.
 	ErrNotUnknown = errors.New("the attempt is not unknown")
+	// ErrNotItsKey: a key that was to be released with a message is not one of
+	// the message's own.
+	ErrNotItsKey = errors.New("the key is not one of this message's")
+	// ErrNoReason: what was asked for is a human's decision and needs a reason.
+	ErrNoReason = errors.New("a reason is needed")
+	// ErrNoEvidence: a probe did not answer, so that a key cannot be released:
+	// in doubt it stays.
+	ErrNoEvidence = errors.New("a probe of the business database did not answer")
+	// ErrBadRoute: there is no such route.
+	ErrBadRoute = errors.New("not a route")
 )
 
 // Verdict is what a replay will meet (product.md, "Preflight verdicts").
@@ -43,6 +53,12 @@ const (
 	WillSkip        Verdict = "will_skip"
 	Unproven        Verdict = "unproven"
 )
+
+// Verdicts is every verdict, in the order in which they are decided.
+var Verdicts = []Verdict{
+	Unknown, NoKey, AlreadyEffected, Inconsistent, RefusedByState,
+	WillRun, InProgress, StaleKey, WillSkip, Unproven,
+}
 
 // Consent is what a verdict asks for before the message is sent.
 type Consent string
@@ -107,7 +123,7 @@ type Evidence struct {
 // Decision is a verdict with the reason for it.
 type Decision struct {
 	Verdict Verdict
-	// Why is a word of a closed list that the page turns into a sentence.
+	// Why is one of the Why constants; the page turns it into a sentence.
 	Why string
 	// Stops is the index in Evidence.Keys of the key that decided; -1 where
 	// none did.
@@ -149,6 +165,9 @@ const (
 	AttemptUnknown AttemptState = "unknown"
 )
 
+// AttemptStates is every state of an attempt.
+var AttemptStates = []AttemptState{Waiting, Sent, Skipped, Blocked, Returned, Refused, AttemptUnknown}
+
 // Outcome is what truly became of a sent message.
 type Outcome string
 
@@ -161,6 +180,9 @@ const (
 	DeadAgain    Outcome = "dead_again"
 	Unconfirmed  Outcome = "unconfirmed"
 )
+
+// Outcomes is every outcome.
+var Outcomes = []Outcome{Awaited, Processed, Duplicate, GuardRefused, DeadAgain, Unconfirmed}
 
 // OutcomeSource says how an outcome is known.
 type OutcomeSource string

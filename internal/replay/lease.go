@@ -1,0 +1,96 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-d2bf649b/dead-letter-office/internal/audit"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
+)
+
+// leaseBatch bounds how many claims one pass ends.
+const leaseBatch = 100
+
+// endLeases ends the claims whose lease has run out: their console died, or
+// lost the database. An attempt that had reached the step before the publish
+// becomes unknown and keeps its message; one that had not was surely never
+// sent, and its message is open again. Nothing is published here.
+func (s *Service) endLeases(ctx context.Context, now time.Time) (int, error) {
+	const sql = `
+		SELECT id FROM dead_letters
+		WHERE claimed_until < @now
+		ORDER BY claimed_until
+		LIMIT @limit`
+	rows, err := s.pool.Query(ctx, sql, pgx.NamedArgs{"now": now, "limit": leaseBatch})
+	if err != nil {
+		return 0, fmt.Errorf("replay: find dead claims: %w", err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+	if err != nil {
+		return 0, fmt.Errorf("replay: find dead claims: %w", err)
+	}
+	ended := 0
+	for _, id := range ids {
+		done, err := s.endLease(ctx, id, now)
+		if err != nil {
+			return ended, fmt.Errorf("replay: end claim on message %s: %w", id, err)
+		}
+		ended += done
+	}
+	return ended, nil
+}
+
+func (s *Service) endLease(ctx context.Context, id uuid.UUID, now time.Time) (int, error) {
+	var source string
+	var state AttemptState
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		m, err := lockMessage(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		a, found, err := lockDeadClaim(ctx, tx, id, now)
+		if err != nil || !found {
+			return err
+		}
+		end := ending{state: Blocked, detail: DetailLeaseNothing}
+		if a.prepared {
+			end = ending{state: AttemptUnknown, detail: DetailLeaseUnknown}
+		}
+		c := claim{id: id, replayID: a.replayID, round: a.round, was: dlq.Open, source: m.source}
+		if _, err := s.end(ctx, tx, c, m, a, end); err != nil {
+			return err
+		}
+		source, state = m.source, end.state
+		return audit.Write(ctx, tx, audit.Entry{
+			At: now, Actor: operatorOfConsole, Act: audit.ActReplay, Object: "message " + id.String(),
+			OperationID: c.operation(), Result: string(end.state),
+		})
+	})
+	if err != nil || state == "" {
+		return 0, err
+	}
+	s.metrics.countAttempt(source, state)
+	return 1, nil
+}
+
+// lockDeadClaim returns the waiting attempt of a message whose claim still is
+// one that ran out.
+func lockDeadClaim(ctx context.Context, tx pgx.Tx, id uuid.UUID, now time.Time) (attempt, bool, error) {
+	const sql = `SELECT ` + attemptColumns + `
+		FROM attempts a JOIN dead_letters m ON m.id = a.message_id
+		WHERE a.message_id = @id AND a.state = 'waiting' AND m.claimed_until < @now
+		FOR UPDATE OF a`
+	rows, err := tx.Query(ctx, sql, pgx.NamedArgs{"id": id, "now": now})
+	if err != nil {
+		return attempt{}, false, err
+	}
+	all, err := pgx.CollectRows(rows, scanAttempt)
+	if err != nil || len(all) == 0 {
+		return attempt{}, false, err
+	}
+	return all[0], true, nil
+}

@@ -1,0 +1,190 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/keys"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
+)
+
+// Preflight is what a replay of one message would meet now.
+type Preflight struct {
+	MessageID  string
+	Verdict    Verdict
+	Why        string // one of the Why constants
+	Consent    Consent
+	Guards     []GuardAnswer
+	Releasable []keys.Key // those that may be released with the replay
+	// Destination has no Queue and no Exchange where it is not known.
+	Destination Destination
+	// NewerSucceeded are later messages with the same business key that were
+	// resolved, at most five.
+	NewerSucceeded []string
+	// Unacked is how many deliveries the original queue's consumers hold; nil
+	// where it is not known.
+	Unacked *int64
+	ReadAt  time.Time
+	// AfterRelease is the verdict once the releasable keys are gone.
+	AfterRelease Verdict
+}
+
+// subject is one message with all that a replay needs to know of it.
+type subject struct {
+	message  dlq.Message
+	plan     Plan
+	facts    queueFacts
+	evidence Evidence
+	decision Decision
+}
+
+// Preflight says what a replay of a message would meet now, by the given route
+// (RouteAuto and "": as its source is configured). It returns dlq.ErrNotFound;
+// what did not answer is part of the preflight.
+func (s *Service) Preflight(ctx context.Context, messageID string, route Route) (Preflight, error) {
+	sub, err := s.look(ctx, messageID)
+	if err != nil {
+		return Preflight{}, err
+	}
+	newer, err := s.newerSucceeded(ctx, sub.message)
+	if err != nil {
+		return Preflight{}, err
+	}
+	p, err := sub.preflight(route)
+	p.NewerSucceeded = newer
+	if err != nil && !errors.Is(err, ErrNoDestination) {
+		return Preflight{}, err
+	}
+	return p, nil
+}
+
+// look reads a message and asks everybody about it.
+func (s *Service) look(ctx context.Context, messageID string) (subject, error) {
+	m, err := s.store.Message(ctx, messageID)
+	if err != nil {
+		return subject{}, err
+	}
+	sub := subject{message: m, plan: s.plans[m.Source]}
+	sub.facts = s.askBroker(ctx, sub.plan.Broker, m.Original.Queue)
+	sub.evidence = s.gather(ctx, sub.plan, m.BusinessKey, sub.facts.unacked(), s.now())
+	sub.decision = Decide(sub.evidence)
+	return sub, nil
+}
+
+// askBroker reads the facts of the original queue where a management URL is
+// configured.
+func (s *Service) askBroker(ctx context.Context, broker, queue string) queueFacts {
+	m := s.management[broker]
+	if m == nil || queue == "" {
+		return queueFacts{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	facts, err := m.Queue(ctx, queue)
+	return queueFacts{QueueFacts: facts, asked: true, err: err}
+}
+
+// unacked returns nil where it is not known.
+func (f queueFacts) unacked() *int64 {
+	if !f.known() || !f.StateKnown {
+		return nil
+	}
+	return &f.Unacked
+}
+
+// preflight puts sub in order for people. It returns ErrNoDestination beside
+// everything else that is known.
+func (sub subject) preflight(route Route) (Preflight, error) {
+	p := Preflight{
+		MessageID: sub.message.ID, Verdict: sub.decision.Verdict, Why: sub.decision.Why,
+		Consent: ConsentFor(sub.decision.Verdict), Guards: answers(sub.evidence),
+		Unacked: sub.evidence.Unacked, ReadAt: sub.evidence.At,
+		Releasable: releasable(sub.evidence),
+	}
+	gone := map[string]bool{}
+	for _, k := range p.Releasable {
+		gone[k.Name] = true
+	}
+	p.AfterRelease = Decide(sub.evidence.without(gone)).Verdict
+	d, err := sub.destination(route)
+	p.Destination = d
+	return p, err
+}
+
+func (sub subject) destination(route Route) (Destination, error) {
+	if route == "" || route == RouteAuto {
+		route = sub.plan.Route
+	}
+	d, err := chooseDestination(route, sub.message.Original, sub.facts)
+	if err == nil && sub.plan.Broker == "" {
+		return Destination{}, fmt.Errorf("replay: source %s is not configured: %w", sub.message.Source, ErrNoDestination)
+	}
+	return d, err
+}
+
+// releasable returns the keys that the evidence lets go: stale ones, and held
+// ones of which only a human can tell. Where the business database says that
+// the work was done, or contradicts itself, none is.
+func releasable(e Evidence) []keys.Key {
+	if _, unknown := unanswered(e); unknown {
+		return nil
+	}
+	if d, ok := decideBusiness(e.State, e.Effect); ok && d.Verdict != RefusedByState {
+		return nil
+	}
+	var free []keys.Key
+	for _, r := range e.Keys {
+		if ConsentFor(decideKey(r, e).Verdict) == SentReleased {
+			free = append(free, r.Key)
+		}
+	}
+	return free
+}
+
+// maxNewer bounds Preflight.NewerSucceeded.
+const maxNewer = 5
+
+func (s *Service) newerSucceeded(ctx context.Context, m dlq.Message) ([]string, error) {
+	if m.BusinessKey == "" {
+		return nil, nil
+	}
+	const sql = `
+		SELECT id::text FROM dead_letters
+		WHERE business_key = @business_key AND died_at > @died_at AND source = @source
+		  AND state = 'resolved' AND id <> @id
+		ORDER BY died_at DESC
+		LIMIT @limit`
+	rows, err := s.pool.Query(ctx, sql, pgx.NamedArgs{
+		"business_key": m.BusinessKey, "died_at": m.DiedAt, "source": m.Source, "id": m.ID, "limit": maxNewer,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("replay: find newer messages of %s: %w", m.ID, err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("replay: find newer messages of %s: %w", m.ID, err)
+	}
+	return ids, nil
+}
+
+// cause returns the error by which a verdict is Unknown; nil where it has none.
+func (sub subject) cause() error {
+	errs := []error{sub.evidence.State.Err, sub.evidence.Effect.Err}
+	for _, r := range sub.evidence.Keys {
+		errs = append(errs, r.Err)
+	}
+	return errors.Join(errs...)
+}
+
+// broker returns the publisher of sub's broker, or rabbit.ErrUnavailable.
+func (s *Service) broker(p Plan) (publisher, error) {
+	if b := s.publishers[p.Broker]; b != nil {
+		return b, nil
+	}
+	return nil, fmt.Errorf("replay: broker %q is not configured: %w", p.Broker, rabbit.ErrUnavailable)
+}

@@ -1,0 +1,119 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seed-d2bf649b/dead-letter-office/internal/audit"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/keys"
+)
+
+// resultUnknown is the audit's word for a release whose answer did not come.
+const resultUnknown = "unknown"
+
+// release is one release with all that its audit needs.
+type release struct {
+	key, seen string
+	space     string
+	protected bool // the business database says that the key must stay
+	operation string
+	act       dlq.Act
+}
+
+// freeKey releases one key: audit "intended", then compare-and-delete in one
+// script, then the result in the audit. Where the business database says that
+// the work was done, the key is protected without asking Redis.
+func (s *Service) freeKey(ctx context.Context, r release) (keys.ReleaseResult, keys.Key, error) {
+	if err := s.auditRelease(ctx, r, r.act.At, audit.ResultIntended); err != nil {
+		return "", keys.Key{}, err
+	}
+	result, before := keys.Protected, keys.Key{Name: r.key, Space: r.space}
+	if !r.protected {
+		var err error
+		if result, before, err = s.keys.Release(ctx, r.key, r.seen); err != nil {
+			// What became of the key is not known; the audit must not lack that.
+			if auditErr := s.auditRelease(ctx, r, s.now(), resultUnknown); auditErr != nil {
+				s.log.ErrorContext(ctx, "replay: a release could not be audited", "key", r.key, "err", auditErr)
+			}
+			return "", keys.Key{}, err
+		}
+	}
+	s.metrics.countRelease(r.space, result)
+	return result, before, s.auditRelease(ctx, r, s.now(), string(result))
+}
+
+func (s *Service) auditRelease(ctx context.Context, r release, at time.Time, result string) error {
+	return audit.Write(ctx, s.pool, audit.Entry{
+		At: at, Actor: r.act.Actor, From: r.act.From, Act: audit.ActRelease, Object: "key " + clean(r.key),
+		OperationID: r.operation, Reason: r.act.Reason, Result: result,
+	})
+}
+
+// protects reports that the business database says that a key must stay: the
+// work was done, or the database contradicts itself.
+func (e Evidence) protects() bool {
+	d, ok := decideBusiness(e.State, e.Effect)
+	return ok && d.Verdict != RefusedByState
+}
+
+// releaseKeys releases the keys that were asked for, one after the other. A
+// key that is gone by now is as good as released; the first that is neither
+// ends it with a KeyChangedError. It returns what was done in any case.
+func (s *Service) releaseKeys(ctx context.Context, c claim, sub subject) ([]ReleasedKey, error) {
+	var released []ReleasedKey
+	for _, k := range c.request.ReleaseKeys {
+		space := sub.spaceOf(k.Key)
+		result, before, err := s.freeKey(ctx, release{
+			key: k.Key, seen: k.Seen, space: space, protected: sub.evidence.protects(), operation: c.operation(),
+			act: dlq.Act{Actor: c.request.Actor, From: c.request.From, Reason: c.request.Reason, At: c.request.At},
+		})
+		if result != "" {
+			released = append(released, ReleasedKey{Key: k.Key, Space: space, Result: result, Before: before.State})
+		}
+		if err != nil {
+			return released, fmt.Errorf("replay: release keys of message %s: %w", c.id, err)
+		}
+		if result != keys.Released && result != keys.Gone {
+			return released, &KeyChangedError{Key: k.Key, Result: result, Before: before}
+		}
+	}
+	return released, nil
+}
+
+func (sub subject) spaceOf(key string) string {
+	for _, r := range sub.evidence.Keys {
+		if r.Key.Name == key {
+			return r.Space.Name
+		}
+	}
+	return ""
+}
+
+// ReleaseKey frees one key without a replay, if it still is what the token seen
+// was handed out for, and says what became of it, with the key as it was just
+// before: audit "intended", release, audit the result. Where the business
+// database says that the work was done, or contradicts itself, the result is
+// Protected and the key is left alone. It returns keys.ErrNoSpace,
+// keys.ErrBadSeen, keys.ErrUnavailable, ErrNoEvidence where a probe did not
+// answer, and ErrNoReason where only a human can decide and gave no reason.
+func (s *Service) ReleaseKey(ctx context.Context, key, seen string, a dlq.Act) (keys.ReleaseResult, keys.Key, error) {
+	if !keys.ValidSeen(seen) {
+		return "", keys.Key{}, fmt.Errorf("replay: release key: %w", keys.ErrBadSeen)
+	}
+	reading, evidence, err := s.weigh(ctx, key)
+	if err != nil {
+		return "", keys.Key{}, err
+	}
+	switch {
+	case evidence.State.Err != nil || evidence.Effect.Err != nil:
+		return "", keys.Key{}, fmt.Errorf("replay: release %s: %w", key, ErrNoEvidence)
+	case reading.Key.State == keys.Held && !evidence.probed() && a.Reason == "":
+		return "", keys.Key{}, fmt.Errorf("replay: release %s: %w: only a human can tell whether it is stale", key, ErrNoReason)
+	}
+	return s.freeKey(context.WithoutCancel(ctx), release{
+		key: key, seen: seen, space: reading.Space.Name, protected: evidence.protects(), act: a,
+		operation: "release " + seen[:min(len(seen), 16)] + "@" + a.At.UTC().Format(time.RFC3339Nano),
+	})
+}
