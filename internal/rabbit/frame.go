@@ -1,7 +1,9 @@
 package rabbit
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -53,7 +55,7 @@ func checkShorts(m Message) error {
 }
 
 // headerSize returns the size of m's content header, or an error where a
-// header has no place in AMQP. It counts absent properties as if present.
+// header is none that RabbitMQ takes. It counts absent properties as if present.
 func headerSize(m Message) (int, error) {
 	p := m.Properties
 	size := contentOverhead + 2 + 8
@@ -90,11 +92,15 @@ func fieldSize(value any) (int, error) {
 		return 2, nil
 	case int16, uint16:
 		return 3, nil
-	case int, int32, uint32, float32:
+	case int, int32, uint32:
 		return 5, nil
+	case float32:
+		return 5, checkFinite(float64(v))
+	case float64:
+		return 9, checkFinite(v)
 	case amqp.Decimal:
 		return 6, nil
-	case int64, float64, time.Time:
+	case int64, time.Time:
 		return 9, nil
 	case string:
 		return 5 + len(v), nil
@@ -115,4 +121,13 @@ func fieldSize(value any) (int, error) {
 		return size, nil
 	}
 	return 0, fmt.Errorf("AMQP has no type for %T", value)
+}
+
+// checkFinite keeps back numbers that RabbitMQ cannot read: it closes the whole
+// connection with an internal error.
+func checkFinite(v float64) error {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return errors.New("RabbitMQ does not take NaN or infinite numbers")
+	}
+	return nil
 }

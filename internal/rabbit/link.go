@@ -37,22 +37,30 @@ func (l *link) blockade() <-chan struct{} {
 	return l.blocked
 }
 
-// isBlocked returns the broker's reason while it blocks publishers.
-func (l *link) isBlocked() (string, bool) {
+// isBlocked reports whether the broker blocks publishers.
+func (l *link) isBlocked() bool {
+	select {
+	case <-l.blockade():
+		return true
+	default:
+		return false
+	}
+}
+
+// blockedError is what to say of a message that was not sent, with the reason
+// that the broker gave last.
+func (l *link) blockedError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	select {
-	case <-l.blocked:
-		return l.reason, true
-	default:
-		return "", false
-	}
+	return fmt.Errorf("not sent: %w: %s", ErrBlocked, l.reason)
 }
 
 func (l *link) heard(word amqp.Blocking) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.reason = word.Reason
+	if word.Active {
+		l.reason = word.Reason
+	}
 	select {
 	case <-l.blocked:
 		if !word.Active {

@@ -80,8 +80,8 @@ func lower(argument, policy *int64) *int64 {
 	return argument
 }
 
-// limit is how the broker joins an argument and a policy for delivery limits,
-// where less than zero means none: the stricter, unless one of them is none.
+// limit is how the broker joins an argument and a policy for delivery limits:
+// the lower one, but one below zero, which means no limit, gives way.
 func limit(argument, policy *int64) *int64 {
 	if argument == nil || policy == nil || (*argument >= 0 && *policy >= 0) {
 		return lower(argument, policy)

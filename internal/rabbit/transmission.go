@@ -37,7 +37,7 @@ func (t *transmission) wait(ctx context.Context) error {
 		return err
 	case <-t.link.blockade():
 		if t.stop() {
-			return fmt.Errorf("not sent: %w", ErrBlocked)
+			return t.link.blockedError()
 		}
 	case <-ctx.Done():
 		if t.stop() {
@@ -62,18 +62,10 @@ func (t *transmission) stop() bool {
 	return t.stage.CompareAndSwap(stagePreparing, stageAbandoned)
 }
 
-// blocked returns ErrBlocked while the broker blocks publishers, or nil.
-func (t *transmission) blocked() error {
-	if reason, ok := t.link.isBlocked(); ok {
-		return fmt.Errorf("not sent: %w: %s", ErrBlocked, reason)
-	}
-	return nil
-}
-
 // run opens a channel, sends and waits for the answer.
 func (t *transmission) run() {
-	if err := t.blocked(); err != nil {
-		t.done <- err
+	if t.link.isBlocked() {
+		t.done <- t.link.blockedError()
 		return
 	}
 	ch, err := t.link.conn.Channel()
@@ -96,8 +88,8 @@ func (t *transmission) send(ch *amqp.Channel) error {
 	if err := ch.Confirm(false); err != nil {
 		return fmt.Errorf("not sent: %w: %w", ErrUnavailable, err)
 	}
-	if err := t.blocked(); err != nil {
-		return err
+	if t.link.isBlocked() {
+		return t.link.blockedError()
 	}
 	if !t.stage.CompareAndSwap(stagePreparing, stageSending) {
 		return fmt.Errorf("not sent: %w: nobody waits for it any more", ErrUnavailable)
@@ -131,9 +123,9 @@ func sendError(err error) error {
 }
 
 func (t *transmission) unanswered() error {
-	if reason, ok := t.link.isBlocked(); ok {
-		return fmt.Errorf("%w: sent just before the broker said that it blocks publishers (%s); "+
-			"it may take the message when that ends", ErrUnknown, reason)
+	if t.link.isBlocked() {
+		return fmt.Errorf("%w: sent just before the broker said that it blocks publishers; "+
+			"it may take the message when that ends", ErrUnknown)
 	}
 	return fmt.Errorf("%w: no answer within %s", ErrUnknown, t.timeout)
 }
