@@ -1,0 +1,415 @@
+package dlq
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-d2bf649b/dead-letter-office/internal/audit"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/pgtest"
+)
+
+var paySource = Source{Name: "pay", Queue: "q.terminal", BusinessKey: []KeyFinder{{Body: "$.orderNo"}, {Header: "x-order"}}}
+
+func TestListPagesNewestFirst(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	store := NewStore(pool)
+	var deliveries []rabbit.Delivery
+	for i := range 7 {
+		deliveries = append(deliveries, delivery(fmt.Sprintf(`{"n":%d}`, i), arrival.Add(time.Duration(i/2)*time.Second)))
+	}
+	put(t, pool, paySource, deliveries...)
+	put(t, pool, Source{Name: "other"}, delivery("x", arrival))
+
+	var got []Message
+	f := Filter{Source: "pay", Limit: 3}
+	for {
+		page, err := store.List(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page.Total != (Count{7, true}) {
+			t.Errorf("total %+v, want 7 on each page", page.Total)
+		}
+		got = append(got, page.Messages...)
+		if page.Next == "" {
+			break
+		}
+		f.Cursor = page.Next
+	}
+	if len(got) != 7 {
+		t.Fatalf("%d messages on all pages, want 7", len(got))
+	}
+	for i := range got[1:] {
+		if a, b := got[i], got[i+1]; a.DiedAt.Before(b.DiedAt) || (a.DiedAt.Equal(b.DiedAt) && a.ID <= b.ID) {
+			t.Errorf("%s %v stands before %s %v", a.ID, a.DiedAt, b.ID, b.DiedAt)
+		}
+	}
+	newer, older, err := store.Neighbours(t.Context(), Filter{Source: "pay"}, got[3])
+	if err != nil || newer != got[2].ID || older != got[4].ID {
+		t.Errorf("neighbours %s and %s (%v), want %s and %s", newer, older, err, got[2].ID, got[4].ID)
+	}
+	newer, older, err = store.Neighbours(t.Context(), Filter{Source: "pay"}, got[6])
+	if err != nil || newer != got[5].ID || older != "" {
+		t.Errorf("neighbours of the last: %s and %q (%v)", newer, older, err)
+	}
+}
+
+func TestListFilters(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	store := NewStore(pool)
+	now := arrival
+	retried := delivery(`{"orderNo":"Ж-1","note":"50% OFF_now"}`, now)
+	retried.Headers["x-retry-count"] = int32(5)
+	expired := delivery(`{"orderNo":"B-2","note":"50 percent 中文内容"}`, now)
+	expired.Headers = rabbit.Table{"x-death": []any{died("q.pay", "expired", 2, now)}}
+	old := delivery(`{"orderNo":"C-3","note":"zq"}`, now.Add(-48*time.Hour))
+	all := put(t, pool, paySource, retried, expired, old)
+	put(t, pool, Source{Name: "other"}, rabbit.Delivery{Body: []byte{0xff}})
+	if _, err := store.Discard(t.Context(), all[1:2], act); err != nil {
+		t.Fatal(err)
+	}
+
+	tests := []struct {
+		name    string
+		filter  Filter
+		want    []string
+		bounded bool
+	}{
+		{"source and state", Filter{Source: "pay", States: []State{Open}}, []string{all[0], all[2]}, false},
+		{"several states", Filter{Source: "pay", States: []State{Resolved, Discarded}}, all[1:2], false},
+		{"reason", Filter{Reason: Expired}, all[1:2], false},
+		{"retries from", Filter{RetriesMin: pointer[int64](3)}, all[:1], false},
+		{"retries to", Filter{RetriesMax: pointer[int64](1)}, all[2:], false},
+		{"business key", Filter{BusinessKey: "C-3"}, all[2:], false},
+		{"text, whatever its case", Filter{Text: "ж-1"}, all[:1], false},
+		{"percent and underscore are what they are", Filter{Text: "50% off_"}, all[:1], false},
+		{"Chinese text", Filter{Text: "中文内"}, all[1:2], false},
+		{"a short text is looked for in the last 24 hours", Filter{Text: "ZQ"}, nil, true},
+		{"a short text that is young", Filter{Text: "50"}, []string{all[0], all[1]}, true},
+		{"backslash", Filter{Text: `off\_now`}, nil, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.filter.Now = now
+			page, err := store.List(t.Context(), tt.filter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]bool{}
+			for _, m := range page.Messages {
+				got[m.ID] = true
+			}
+			want := map[string]bool{}
+			for _, id := range tt.want {
+				want[id] = true
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("ids (-want +got):\n%s", diff)
+			}
+			if page.Bounded != tt.bounded {
+				t.Errorf("bounded %v, want %v", page.Bounded, tt.bounded)
+			}
+			if page.Total != (Count{int64(len(tt.want)), true}) {
+				t.Errorf("total %+v, want %d", page.Total, len(tt.want))
+			}
+		})
+	}
+}
+
+func TestListRefusesAForeignCursor(t *testing.T) {
+	t.Parallel()
+	store := NewStore(pgtest.New(t))
+	for _, c := range []string{"x", "AAAA", "////", strings.Repeat("_", 32), strings.Repeat("A", 33)} {
+		if _, err := store.List(t.Context(), Filter{Cursor: c}); !errors.Is(err, ErrBadCursor) {
+			t.Errorf("cursor %q: %v, want ErrBadCursor", c, err)
+		}
+	}
+}
+
+// Every page must be read through an index however large the store is: a
+// sequential scan of bodies is what brings a console down.
+func TestNoPageScansTheTable(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	const fill = `
+		INSERT INTO dead_letters (id, source, state, state_changed_at, first_drained_at, business_key, reason,
+			retry_count, retry_count_source, died_at, drained_at, body_size, body_sha256, body_preview, body_text)
+		SELECT gen_random_uuid(), 's' || n % 20, (ARRAY['open','replaying','replayed','resolved','discarded'])[1 + (n % 97) % 5],
+			now(), now(), 'key-' || n, (ARRAY['rejected','expired','maxlen','delivery_limit'])[1 + (n % 89) % 4],
+			n % 50, 'framework', now() - n * interval '1 minute', now(), 100, sha256(n::text::bytea), 'p',
+			'{"orderno":"' || repeat(md5(n::text), 30) || '"}'
+		FROM generate_series(1, 40000) AS n`
+	exec(t, pool, fill)
+	exec(t, pool, "ANALYZE dead_letters")
+
+	filters := map[string]Filter{
+		"nothing":           {},
+		"source":            {Source: "s3"},
+		"state":             {States: []State{Open}},
+		"source and state":  {Source: "s3", States: []State{Open}},
+		"several states":    {States: []State{Open, Replayed}},
+		"reason":            {Reason: Expired},
+		"retries":           {RetriesMin: pointer[int64](49)},
+		"retries between":   {RetriesMin: pointer[int64](3), RetriesMax: pointer[int64](3)},
+		"business key":      {BusinessKey: "key-777"},
+		"text":              {Text: "c4ca4238a0b9"},
+		"short text":        {Text: "c4"},
+		"text and source":   {Text: "c4ca4238a0b9", Source: "s1"},
+		"nobody's source":   {Source: "none"},
+		"a page far behind": {Cursor: cursor{time.Now().Add(-20000 * time.Minute), uuid.New()}.String()},
+	}
+	for name, f := range filters {
+		args, err := f.args()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, sql := range map[string]string{"list": listSQL, "count": countSQL, "facet": facetSQL["reason"]} {
+			args["limit"] = 51
+			if what != "list" {
+				args["limit"] = maxExact + 1
+			}
+			rows, err := pool.Query(t.Context(), "EXPLAIN "+sql, planned, args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := strings.Join(plan, "\n"); strings.Contains(text, "Seq Scan") {
+				t.Errorf("%s by %s scans the table:\n%s", what, name, text)
+			}
+		}
+	}
+	page, err := NewStore(pool).List(t.Context(), Filter{})
+	if err != nil || page.Total != (Count{maxExact, false}) || len(page.Messages) != defaultPage {
+		t.Errorf("total %+v of %d messages (%v), want 10,000 and more, on a page of %d", page.Total, len(page.Messages), err, defaultPage)
+	}
+	facets, err := NewStore(pool).Facets(t.Context(), Filter{States: []State{Open}, Source: "s3"})
+	if err != nil || !facets.Exact || facets.States[Open] != int64(number(t, pool, "SELECT count(*) FROM dead_letters WHERE source = 's3' AND state = 'open'")) {
+		t.Errorf("facets %+v (%v)", facets, err)
+	}
+}
+
+func TestBodiesAndHeadersComeBackAsTheyWere(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	store := NewStore(pool)
+	large := make([]byte, 10<<20)
+	random := rand.NewChaCha8([32]byte{1})
+	random.Read(large)
+	bodies := map[string]struct {
+		body    []byte
+		isText  bool
+		preview string
+	}{
+		"nothing":           {nil, true, ""},
+		"one broken byte":   {[]byte{0xff}, false, ""},
+		"NUL":               {[]byte("a\x00b"), false, ""},
+		"ten megabytes":     {large, false, ""},
+		"JSON with \\u0000": {[]byte(`{"a":"\u0000"}`), true, `{"a":"\u0000"}`},
+		"long text":         {[]byte(strings.Repeat("文", 100_000)), true, strings.Repeat("文", 170)},
+	}
+	for name, tt := range bodies {
+		d := rabbit.Delivery{
+			Exchange: "ex\x00\xff", RoutingKey: "key\x00", Redelivered: false, Body: tt.body,
+			Properties: rabbit.Properties{MessageID: "id\x00\xff", ContentType: "te\x00xt", Timestamp: 1 << 60},
+			Headers: rabbit.Table{
+				"nul\x00name": "nul\x00value", "bytes": []byte{0, 0xff}, "list": []any{nil, int8(1), rabbit.Table{"x": "\xff"}},
+				"x-original-queue": "q\x00", "x-exception-message": "m\x00\xff", "x-exception-type": "t\x00", "x-order": "k\x00",
+				"x-death": []any{rabbit.Table{"queue": "q\x00\xff", "reason": "r\x00", "exchange": "e\x00", "routing-keys": []any{"\x00"}}},
+			},
+		}
+		id := put(t, pool, paySource, d)[0]
+
+		body, err := store.Body(t.Context(), id, 0)
+		if err != nil || !bytes.Equal(body, tt.body) {
+			t.Errorf("%s: %d bytes (%v), want the %d bytes that came", name, len(body), err, len(tt.body))
+		}
+		start, err := store.BodyStart(t.Context(), id, 1, 5)
+		if err != nil || !bytes.Equal(start, tt.body[:min(5, len(tt.body))]) {
+			t.Errorf("%s: starts with %q (%v)", name, start, err)
+		}
+		m, err := store.Message(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(tt.body)
+		if m.BodyIsText != tt.isText || m.BodyPreview != tt.preview || m.BodySize != int64(len(tt.body)) || !bytes.Equal(m.BodySHA256, sum[:]) || m.Quarantine != "" {
+			t.Errorf("%s: %+v", name, m)
+		}
+		life, err := store.Life(t.Context(), id, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(d.Headers, life.Headers); diff != "" {
+			t.Errorf("%s: headers (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(d.Properties, life.Properties); diff != "" {
+			t.Errorf("%s: properties (-want +got):\n%s", name, diff)
+		}
+		if life.Exchange != "ex\uFFFD\uFFFD" || life.Failure.Message != "m\uFFFD\uFFFD" || m.BusinessKey != "" || m.Original.Queue != "q\uFFFD" {
+			t.Errorf("%s: life %+v of message %+v", name, life, m)
+		}
+	}
+}
+
+func TestDiscardAndRestoreAreAudited(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	store := NewStore(pool)
+	all := put(t, pool, paySource, delivery("a", arrival), delivery("b", arrival), delivery("c", arrival), delivery("d", arrival))
+	exec(t, pool, "UPDATE dead_letters SET state = 'replaying', claimed_by = 'x', claimed_until = now() WHERE id = $1", all[1])
+	exec(t, pool, "UPDATE dead_letters SET state = 'replayed' WHERE id = $1", all[2])
+	nobody := uuid.NewString()
+
+	got, err := store.Discard(t.Context(), []string{all[3], all[2], all[1], all[0], nobody, "x", strings.ToUpper(all[0])}, act)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []ActResult{
+		{all[3], ResultDone, Discarded}, {all[2], ResultBadState, Replayed}, {all[1], ResultBadState, Replaying},
+		{all[0], ResultDone, Discarded}, {nobody, ResultNotFound, ""}, {"x", ResultNotFound, ""},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("discard (-want +got):\n%s", diff)
+	}
+	got, err = store.Restore(t.Context(), all[:2], act)
+	if diff := cmp.Diff([]ActResult{{all[0], ResultDone, Open}, {all[1], ResultBadState, Replaying}}, got); diff != "" || err != nil {
+		t.Errorf("restore (%v) (-want +got):\n%s", err, diff)
+	}
+
+	page, err := audit.NewLog(pool).List(t.Context(), audit.Filter{Object: "message " + all[0], Limit: 10})
+	if err != nil || len(page.Entries) != 2 {
+		t.Fatalf("%d entries (%v), want 2", len(page.Entries), err)
+	}
+	restored, discarded := page.Entries[0], page.Entries[1]
+	if restored.Act != audit.ActRestore || discarded.Act != audit.ActDiscard || discarded.Actor != "ada" || discarded.Reason != "because" || discarded.Result != "done" {
+		t.Errorf("audit %+v", page.Entries)
+	}
+	same, err := audit.NewLog(pool).List(t.Context(), audit.Filter{OperationID: discarded.OperationID, Limit: 10})
+	if err != nil || len(same.Entries) != 4 {
+		t.Errorf("%d entries share the operation (%v), want 4", len(same.Entries), err)
+	}
+}
+
+// Two operators take the same messages in opposite orders, again and again.
+func TestActsOnTheSameMessagesDoNotDeadlock(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	store := NewStore(pool)
+	var deliveries []rabbit.Delivery
+	for i := range 50 {
+		deliveries = append(deliveries, delivery(fmt.Sprint(i), arrival))
+	}
+	all := put(t, pool, paySource, deliveries...)
+	backwards := make([]string, len(all))
+	for i, id := range all {
+		backwards[len(all)-1-i] = id
+	}
+	failed := make(chan error, 2)
+	for _, order := range [][]string{all, backwards} {
+		go func() {
+			var err error
+			for range 10 {
+				_, e := store.Discard(t.Context(), order, act)
+				_, e2 := store.Restore(t.Context(), order, act)
+				err = errors.Join(err, e, e2)
+			}
+			failed <- err
+		}()
+	}
+	if err := errors.Join(<-failed, <-failed); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNotes(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	store := NewStore(pool)
+	id := put(t, pool, paySource, delivery("a", arrival))[0]
+	if err := store.AddNote(t.Context(), id, "called\x00the bank", act); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.AddNote(t.Context(), uuid.NewString(), "x", act); !errors.Is(err, ErrNotFound) {
+		t.Errorf("note on nothing: %v, want ErrNotFound", err)
+	}
+	got, err := store.Notes(t.Context(), id)
+	if diff := cmp.Diff([]Note{{At: arrival, Actor: "ada", Text: "called\uFFFDthe bank"}}, got); diff != "" || err != nil {
+		t.Errorf("notes (%v) (-want +got):\n%s", err, diff)
+	}
+	if n := number(t, pool, "SELECT count(*) FROM audit WHERE act = 'note' AND object = $1", "message "+id); n != 1 {
+		t.Errorf("%d audit entries, want 1", n)
+	}
+}
+
+func TestWhatIsNotThereIsNotFound(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	store := NewStore(pool)
+	id := put(t, pool, paySource, delivery("a", arrival))[0]
+	for _, id := range []string{"", "no uuid", uuid.NewString(), "\x00"} {
+		_, err1 := store.Message(t.Context(), id)
+		_, err2 := store.Life(t.Context(), id, 0)
+		_, err3 := store.Lives(t.Context(), id)
+		_, err4 := store.Body(t.Context(), id, 0)
+		for i, err := range []error{err1, err2, err3, err4} {
+			if !errors.Is(err, ErrNotFound) {
+				t.Errorf("%d of %q: %v, want ErrNotFound", i, id, err)
+			}
+		}
+	}
+	if _, err := store.Body(t.Context(), id, 2); !errors.Is(err, ErrNotFound) {
+		t.Errorf("body of a round that never was: %v", err)
+	}
+}
+
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	now := time.Now().Truncate(time.Second)
+	failing := func(body, kind string, ago time.Duration) rabbit.Delivery {
+		d := delivery(body, now.Add(-ago))
+		d.Headers["x-exception-type"] = kind
+		return d
+	}
+	l := open(t, pool, paySource, nil)
+	for _, d := range []rabbit.Delivery{
+		failing("1", "Busy", time.Minute), failing("2", "Busy", 16*time.Minute), failing("3", "Timeout", 10*time.Hour),
+	} {
+		if _, err := l.store(t.Context(), []*letter{prepare(d, paySource, now)}, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.close()
+	exec(t, pool, "UPDATE dead_letters SET quarantine = 'x' WHERE failure_type = 'Timeout'")
+
+	all, err := NewStore(pool).Figures(t.Context(), now)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("figures of %d sources (%v), want 1", len(all), err)
+	}
+	deaths := make([]int64, 24)
+	deaths[23], deaths[22] = 1, 1
+	want := SourceFigures{
+		Source: "pay", Open: 3, Quarantined: 1, OldestOpen: now.Add(-10 * time.Hour).UTC(), Last6h: deaths, LastDrainedAt: now.UTC(),
+		TopFailureType: "Busy", TopReason: Rejected, TopCount: 2,
+	}
+	if diff := cmp.Diff(want, all[0]); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+}
