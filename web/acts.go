@@ -1,0 +1,72 @@
+package web
+
+import (
+	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/replay"
+)
+
+// acts offers what the message's state, the verdict and the reader's roles
+// allow. One of them is the primary: what leads furthest.
+func (p *messagePage) acts(m dlq.Message, attempts []replay.Item, pre replay.Preflight, known bool) {
+	release := button{Text: p.T("act.release_replay"), Href: p.to("messages", m.ID, "release"), Icon: "key", Title: p.T("act.release_replay_title")}
+	again := button{Text: p.T("act.replay"), Href: p.to("messages", m.ID, "replay"), Icon: "replay", Title: p.T("act.replay_title")}
+	settle := button{Text: p.T("act.settle"), Href: p.to("messages", m.ID, "settle"), Icon: "unknown"}
+	switch {
+	case unknownAttempt(m, attempts):
+		if p.May("replay") {
+			p.Primary = &settle
+		}
+	case !replayable(m) || !p.May("replay"):
+	case known && len(pre.Releasable) > 0 && p.May("release"):
+		p.Primary = &release
+		if pre.Consent != replay.SentReleased {
+			again.Text = p.T("act.replay_as_it_is")
+			p.Second = &again
+		}
+	case known && pre.Consent != replay.SentNever && pre.Consent != replay.SentReleased:
+		p.Primary = &again
+	default:
+		p.Second = &again
+	}
+	p.Menu = append(p.Menu, button{Text: p.T("act.note"), Href: "#notes", Icon: "note"})
+	p.Menu = append(p.Menu, button{Text: p.T("body.download"), Href: p.to("messages", m.ID, "body"), Icon: "export"})
+	if !p.May("discard") {
+		return
+	}
+	switch m.State {
+	case dlq.Open:
+		p.Menu = append(p.Menu, button{Text: p.T("act.discard", "Name", p.Name), Href: with(p.to("messages", "discard"), "id", m.ID), Icon: "archive", Title: "danger"})
+	case dlq.Discarded:
+		restore := button{Text: p.T("act.restore", "Name", p.Name), Href: with(p.to("messages", "restore"), "id", m.ID), Icon: "refresh"}
+		p.Second = &restore
+	}
+}
+
+// replayable reports that a replay may be asked for: an open message, or one
+// that was resolved, which the verdict then asks an override for.
+func replayable(m dlq.Message) bool {
+	return m.Quarantine == "" && m.State == dlq.Open || m.State == dlq.Resolved
+}
+
+func unknownAttempt(m dlq.Message, attempts []replay.Item) bool {
+	return m.State == dlq.Replaying && len(attempts) > 0 && attempts[0].Attempt == replay.AttemptUnknown
+}
+
+// notices say above the page what must not be missed.
+func (p *messagePage) notices(m dlq.Message, attempts []replay.Item) {
+	say := func(tone, icon, id string, lines ...sentence) {
+		p.Notices = append(p.Notices, flash{tone, icon, plain(p.T(id)), append([]sentence{plain(p.T(id + "_text"))}, lines...)})
+	}
+	if unknownAttempt(m, attempts) {
+		say("violet", "unknown", "notice.unknown")
+	}
+	if m.Quarantine != "" {
+		say("violet", "warn", "notice.quarantine", plain(m.Quarantine))
+	}
+	if m.PossibleCopy {
+		say("amber", "dup", "notice.possible_copy")
+	}
+	if m.State == dlq.Open && len(attempts) > 0 && attempts[0].Outcome == replay.Duplicate {
+		say("red", "dup", "notice.duplicate_without_effect")
+	}
+}

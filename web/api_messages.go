@@ -1,0 +1,241 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/seed-d2bf649b/dead-letter-office/internal/audit"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/replay"
+)
+
+func (s *Server) apiMessages(c echo.Context) error {
+	f, err := queryOf(c.QueryParams()).filter()
+	if err != nil {
+		return err
+	}
+	f.Now = s.Now()
+	page, err := s.Messages.List(c.Request().Context(), f)
+	if err != nil {
+		return err
+	}
+	items := make([]messageJSON, len(page.Messages))
+	for i, m := range page.Messages {
+		items[i] = newMessageJSON(m)
+	}
+	return ok(c, listOf(items, page.Next, &totalJSON{page.Total.N, page.Total.Exact}))
+}
+
+func (s *Server) apiMessage(c echo.Context) error {
+	ctx := c.Request().Context()
+	m, err := s.Messages.Message(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	life, err := s.Messages.Life(ctx, m.ID, m.Round)
+	if err != nil {
+		return err
+	}
+	shape, err := newWholeMessageJSON(m, life)
+	if err != nil {
+		return err
+	}
+	return ok(c, shape)
+}
+
+// eventJSON is one event in the life of a message.
+type eventJSON struct {
+	At       *time.Time `json:"at"`
+	Kind     string     `json:"kind"` // died, drained, replay, outcome, note or act
+	Round    *int       `json:"round,omitempty"`
+	ReplayID *int64     `json:"replay_id,omitempty"`
+	By       *string    `json:"by,omitempty"`
+	What     *string    `json:"what,omitempty"` // the reason, the attempt, the outcome, the act
+	Detail   *string    `json:"detail,omitempty"`
+}
+
+func (s *Server) apiTimeline(c echo.Context) error {
+	ctx := c.Request().Context()
+	m, err := s.Messages.Message(ctx, c.Param("id"))
+	if err != nil {
+		return err
+	}
+	lives, err := s.Messages.Lives(ctx, m.ID)
+	if err != nil {
+		return err
+	}
+	attempts, err := s.Replays.Attempts(ctx, m.ID)
+	if err != nil {
+		return err
+	}
+	said, err := s.saidOf(ctx, m.ID)
+	if err != nil {
+		return err
+	}
+	events := slices.Concat(lifeEvents(lives), attemptEvents(attempts), said)
+	slices.SortStableFunc(events, func(a, b eventJSON) int { return a.when().Compare(b.when()) })
+	return ok(c, listOf(events, "", complete(events)))
+}
+
+func (e eventJSON) when() time.Time {
+	if e.At == nil {
+		return time.Time{}
+	}
+	return *e.At
+}
+
+func lifeEvents(lives []dlq.Life) []eventJSON {
+	var events []eventJSON
+	for _, l := range lives {
+		if l.DiedAtKnown {
+			events = append(events, eventJSON{At: timeOrNull(l.DiedAt), Kind: "died", Round: &l.Round, What: orNull(string(l.Reason)), Detail: orNull(l.Failure.Type)})
+		}
+		events = append(events, eventJSON{At: timeOrNull(l.DrainedAt), Kind: "drained", Round: &l.Round, ReplayID: orNull(l.ReplayID)})
+	}
+	return events
+}
+
+func attemptEvents(items []replay.Item) []eventJSON {
+	var events []eventJSON
+	for _, i := range items {
+		events = append(events, eventJSON{At: timeOrNull(i.ClaimedAt), Kind: "replay", Round: &i.Round, ReplayID: &i.ReplayID, What: orNull(string(i.Attempt))})
+		if i.Outcome != "" && i.Outcome != replay.Awaited {
+			events = append(events, eventJSON{At: timeOrNull(i.SettledAt), Kind: "outcome", Round: &i.Round, ReplayID: &i.ReplayID, What: orNull(string(i.Outcome)), Detail: orNull(i.Detail)})
+		}
+	}
+	return events
+}
+
+// saidOf is what people did and wrote.
+func (s *Server) saidOf(ctx context.Context, id string) ([]eventJSON, error) {
+	notes, err := s.Messages.Notes(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	var events []eventJSON
+	for _, n := range notes {
+		events = append(events, eventJSON{At: timeOrNull(n.At), Kind: "note", By: orNull(n.Actor), Detail: orNull(n.Text)})
+	}
+	page, err := s.Audit.List(ctx, audit.Filter{Object: "message " + id, Limit: maxLimit})
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range page.Entries {
+		events = append(events, eventJSON{At: timeOrNull(e.At), Kind: "act", By: orNull(e.Actor), What: orNull(e.Act), Detail: orNull(e.Result)})
+	}
+	return events, nil
+}
+
+func (s *Server) apiAddNote(c echo.Context) error {
+	var in struct {
+		Text string `json:"text"`
+	}
+	if err := readJSON(c, &in); err != nil {
+		return err
+	}
+	text, err := noteText(in.Text)
+	if err != nil {
+		return err
+	}
+	act := s.act(c, "")
+	if err := s.Messages.AddNote(c.Request().Context(), c.Param("id"), text, act); err != nil {
+		return err
+	}
+	return writeJSON(c, http.StatusCreated, map[string]any{"at": timeOrNull(act.At), "actor": act.Actor, "text": text})
+}
+
+// selectionJSON is what an act on many is about: ids, or words that bodies
+// have. It is frozen when the request is taken.
+type selectionJSON struct {
+	IDs   []string `json:"ids"`
+	Query *string  `json:"query"`
+}
+
+// maxSelection bounds what one request acts on.
+const maxSelection = 1000
+
+func (s *Server) selected(ctx context.Context, sel *selectionJSON) ([]string, error) {
+	switch {
+	case sel == nil || len(sel.IDs) == 0 && sel.Query == nil:
+		return nil, invalid("selection", `selection: give {"ids":[…]} or {"query":"…"}`)
+	case len(sel.IDs) > 0 && sel.Query != nil:
+		return nil, invalid("selection", "selection: ids or query, not both")
+	case len(sel.IDs) > maxSelection:
+		return nil, invalid("selection.ids", fmt.Sprintf("selection.ids: at most %d", maxSelection))
+	case sel.Query == nil:
+		ids := slices.Clone(sel.IDs)
+		slices.Sort(ids)
+		return slices.Compact(ids), nil
+	}
+	text, err := searchText(*sel.Query)
+	if err != nil {
+		return nil, err
+	}
+	return s.matching(ctx, dlq.Filter{Text: text, Limit: maxLimit, Now: s.Now()})
+}
+
+// matching returns the ids of all that f selects.
+func (s *Server) matching(ctx context.Context, f dlq.Filter) ([]string, error) {
+	var ids []string
+	for {
+		page, err := s.Messages.List(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range page.Messages {
+			ids = append(ids, m.ID)
+		}
+		if len(ids) > maxSelection {
+			return nil, invalid("selection.query", fmt.Sprintf("selection.query: selects more than %d messages; narrow it", maxSelection))
+		}
+		if page.Next == "" {
+			return ids, nil
+		}
+		f.Cursor = page.Next
+	}
+}
+
+type resultJSON struct {
+	ID     string     `json:"id"`
+	Result string     `json:"result"`
+	State  *dlq.State `json:"state"`
+}
+
+func (s *Server) apiDiscard(c echo.Context) error { return s.apiMove(c, s.Messages.Discard) }
+func (s *Server) apiRestore(c echo.Context) error { return s.apiMove(c, s.Messages.Restore) }
+
+// apiMove answers with what became of each message; the status is 200 also
+// where some were left alone.
+func (s *Server) apiMove(c echo.Context, do mover) error {
+	var in struct {
+		Selection *selectionJSON `json:"selection"`
+		Reason    string         `json:"reason"`
+	}
+	if err := readJSON(c, &in); err != nil {
+		return err
+	}
+	reason, err := reasonOf(in.Reason)
+	if err != nil {
+		return err
+	}
+	ids, err := s.selected(c.Request().Context(), in.Selection)
+	if err != nil {
+		return err
+	}
+	results := []dlq.ActResult{}
+	if len(ids) > 0 {
+		if results, err = do(c.Request().Context(), ids, s.act(c, reason)); err != nil {
+			return err
+		}
+	}
+	items := make([]resultJSON, len(results))
+	for i, r := range results {
+		items[i] = resultJSON{r.ID, r.Result, orNull(r.State)}
+	}
+	return ok(c, listOf(items, "", complete(items)))
+}

@@ -1,0 +1,313 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/seed-d2bf649b/dead-letter-office/internal/replay"
+)
+
+// manyPreflighter counts what a replay of many would meet.
+type manyPreflighter interface {
+	PreflightMany(ctx context.Context, ids []string) (replay.Counts, error)
+}
+
+type preflightJSON struct {
+	MessageID      string           `json:"message_id"`
+	Verdict        replay.Verdict   `json:"verdict"`
+	Why            string           `json:"why"`
+	Consent        replay.Consent   `json:"consent"`
+	Guards         []guardJSON      `json:"guards"`
+	Destination    *destinationJSON `json:"destination"`
+	Releasable     []releasableJSON `json:"releasable"`
+	AfterRelease   *replay.Verdict  `json:"after_release"`
+	NewerSucceeded []string         `json:"newer_succeeded"`
+	ReadAt         *time.Time       `json:"read_at"`
+}
+
+type guardJSON struct {
+	Name       string   `json:"name"`
+	Kind       string   `json:"kind"`
+	Says       string   `json:"says"`
+	Key        *string  `json:"key"`
+	State      *string  `json:"state"`
+	AgeSeconds *float64 `json:"age_seconds"`
+	AgeSource  *string  `json:"age_source"`
+	TTLSeconds *float64 `json:"ttl_seconds"`
+	Evidence   *string  `json:"evidence"`
+	Seen       *string  `json:"seen"`
+	Problem    *string  `json:"problem"`
+}
+
+type destinationJSON struct {
+	Route      replay.Route `json:"route"`
+	Exchange   string       `json:"exchange"` // "": the default exchange
+	RoutingKey string       `json:"routing_key"`
+	Queue      *string      `json:"queue"`
+	Why        string       `json:"why"`
+	Warnings   []string     `json:"warnings"`
+}
+
+type releasableJSON struct {
+	Key  string `json:"key"`
+	Seen string `json:"seen"`
+}
+
+func newPreflightJSON(p replay.Preflight) preflightJSON {
+	shape := preflightJSON{
+		MessageID: p.MessageID, Verdict: p.Verdict, Why: p.Why, Consent: p.Consent, Guards: []guardJSON{},
+		Destination: newDestinationJSON(p.Destination), Releasable: []releasableJSON{},
+		AfterRelease: orNull(p.AfterRelease), NewerSucceeded: append([]string{}, p.NewerSucceeded...), ReadAt: timeOrNull(p.ReadAt),
+	}
+	for _, g := range p.Guards {
+		shape.Guards = append(shape.Guards, guardJSON{
+			g.Name, g.Kind, g.Says, orNull(g.Key), orNull(g.State), secondsOrNull(g.Age), orNull(g.AgeSource),
+			secondsOrNull(g.TTL), orNull(g.Evidence), orNull(g.Seen), orNull(g.Problem),
+		})
+	}
+	for _, k := range p.Releasable {
+		shape.Releasable = append(shape.Releasable, releasableJSON{k.Name, k.Seen})
+	}
+	return shape
+}
+
+// newDestinationJSON is null where it is not known where the message came from.
+func newDestinationJSON(d replay.Destination) *destinationJSON {
+	if d.Queue == "" && d.Exchange == "" && d.RoutingKey == "" {
+		return nil
+	}
+	return &destinationJSON{d.Route, d.Exchange, d.RoutingKey, orNull(d.Queue), d.Why, append([]string{}, d.Warnings...)}
+}
+
+func (s *Server) apiPreflight(c echo.Context) error {
+	p, err := s.Replays.Preflight(c.Request().Context(), c.Param("id"), replay.Route(c.QueryParam("route")))
+	if err != nil {
+		return err
+	}
+	return ok(c, newPreflightJSON(p))
+}
+
+func (s *Server) apiPreflightMany(c echo.Context) error {
+	var in struct {
+		Selection *selectionJSON `json:"selection"`
+	}
+	if err := readJSON(c, &in); err != nil {
+		return err
+	}
+	ids, err := s.selected(c.Request().Context(), in.Selection)
+	if err != nil {
+		return err
+	}
+	counts, err := s.Replays.PreflightMany(c.Request().Context(), ids)
+	if err != nil {
+		return err
+	}
+	destinations := []*destinationJSON{}
+	for _, d := range counts.Destinations {
+		destinations = append(destinations, newDestinationJSON(d))
+	}
+	verdicts := counts.Verdicts
+	if verdicts == nil {
+		verdicts = map[replay.Verdict]int{}
+	}
+	return ok(c, map[string]any{"total": counts.Total, "verdicts": verdicts, "destinations": destinations, "left": counts.Left})
+}
+
+func (s *Server) apiReplay(c echo.Context) error {
+	var in struct {
+		Reason      string           `json:"reason"`
+		ReleaseKeys []releasableJSON `json:"release_keys"`
+		Override    []replay.Verdict `json:"override"`
+		Route       replay.Route     `json:"route"`
+	}
+	if err := readJSON(c, &in); err != nil {
+		return err
+	}
+	if len(in.ReleaseKeys) > 0 {
+		if err := may(c, "release"); err != nil {
+			return err
+		}
+	}
+	reason, err := reasonOf(in.Reason)
+	if err != nil {
+		return err
+	}
+	act := s.act(c, reason)
+	r := replay.Request{
+		MessageID: c.Param("id"), Actor: act.Actor, From: act.From, Reason: reason, At: act.At,
+		Override: in.Override, Route: in.Route,
+	}
+	for _, k := range in.ReleaseKeys {
+		r.ReleaseKeys = append(r.ReleaseKeys, replay.Release(k))
+	}
+	result, err := s.Replays.Replay(c.Request().Context(), r)
+	if err != nil {
+		return err
+	}
+	return ok(c, newReplayResultJSON(result))
+}
+
+type replayResultJSON struct {
+	ReplayID      int64                 `json:"replay_id"`
+	Attempt       replay.AttemptState   `json:"attempt"`
+	Outcome       *replay.Outcome       `json:"outcome"`
+	OutcomeSource *replay.OutcomeSource `json:"outcome_source"`
+	Detail        *string               `json:"detail"`
+	Verdict       replay.Verdict        `json:"verdict"`
+	Released      []replay.ReleasedKey  `json:"released"`
+}
+
+func newReplayResultJSON(r replay.Result) replayResultJSON {
+	return replayResultJSON{
+		r.ReplayID, r.Attempt, orNull(r.Outcome), orNull(r.OutcomeSource), orNull(r.Detail), r.Verdict,
+		append([]replay.ReleasedKey{}, r.Released...),
+	}
+}
+
+func (s *Server) apiSettle(c echo.Context) error {
+	var in struct {
+		As     string `json:"as"`
+		Reason string `json:"reason"`
+	}
+	if err := readJSON(c, &in); err != nil {
+		return err
+	}
+	if err := s.settleAs(c, in.As, in.Reason); err != nil {
+		return err
+	}
+	m, err := s.Messages.Message(c.Request().Context(), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	return ok(c, map[string]any{"id": m.ID, "state": m.State})
+}
+
+type replayJSON struct {
+	ID          int64                       `json:"id"`
+	State       string                      `json:"state"`
+	WhyStopped  *string                     `json:"why_stopped"`
+	Query       *string                     `json:"query"`
+	By          string                      `json:"by"`
+	Reason      string                      `json:"reason"`
+	CreatedAt   *time.Time                  `json:"created_at"`
+	EndedAt     *time.Time                  `json:"ended_at"`
+	Pace        *float64                    `json:"pace"`
+	Canary      *json.RawMessage            `json:"canary"`
+	Step        *int                        `json:"step"`
+	Total       int                         `json:"total"`
+	Attempts    map[replay.AttemptState]int `json:"attempts"`
+	Outcomes    map[replay.Outcome]int      `json:"outcomes"`
+	LeftOut     map[string]int              `json:"left_out"`
+	Rate        *float64                    `json:"rate"`
+	SecondsLeft *float64                    `json:"seconds_left"`
+}
+
+// newReplayJSON leaves null what only replays of many have.
+func newReplayJSON(r replay.Summary) replayJSON {
+	shape := replayJSON{
+		ID: r.ID, State: r.State, WhyStopped: orNull(r.WhyStopped), Query: orNull(r.Query), By: r.Actor, Reason: r.Reason,
+		CreatedAt: timeOrNull(r.CreatedAt), EndedAt: timeOrNull(r.EndedAt), Total: r.Total,
+		Attempts: r.Attempts, Outcomes: r.Outcomes, LeftOut: map[string]int{},
+	}
+	if shape.Attempts == nil {
+		shape.Attempts = map[replay.AttemptState]int{}
+	}
+	if shape.Outcomes == nil {
+		shape.Outcomes = map[replay.Outcome]int{}
+	}
+	return shape
+}
+
+func (s *Server) apiReplays(c echo.Context) error {
+	before, err := positionOf(c, "cursor")
+	if err != nil {
+		return err
+	}
+	n, err := limit(c.QueryParam("limit"))
+	if err != nil {
+		return err
+	}
+	list, next, err := s.Replays.List(c.Request().Context(), before, n)
+	if err != nil {
+		return err
+	}
+	items := make([]replayJSON, len(list))
+	for i, r := range list {
+		items[i] = newReplayJSON(r)
+	}
+	return ok(c, listOf(items, position(next), nil))
+}
+
+// position is a numeric place in a list as a cursor.
+func position(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+func (s *Server) apiReplayed(c echo.Context) error {
+	id, err := replayID(c)
+	if err != nil {
+		return err
+	}
+	r, err := s.Replays.Replayed(c.Request().Context(), id)
+	if err != nil {
+		return err
+	}
+	return ok(c, newReplayJSON(r))
+}
+
+type itemJSON struct {
+	ReplayID      int64                 `json:"replay_id"`
+	MessageID     string                `json:"message_id"`
+	Round         int                   `json:"round"`
+	BusinessKey   *string               `json:"business_key"`
+	Verdict       replay.Verdict        `json:"verdict"`
+	Attempt       replay.AttemptState   `json:"attempt"`
+	Outcome       *replay.Outcome       `json:"outcome"`
+	OutcomeSource *replay.OutcomeSource `json:"outcome_source"`
+	Detail        *string               `json:"detail"`
+	Destination   *destinationJSON      `json:"destination"`
+	Evidence      json.RawMessage       `json:"evidence"`
+	Released      json.RawMessage       `json:"released"`
+	ClaimedAt     *time.Time            `json:"claimed_at"`
+	SentAt        *time.Time            `json:"sent_at"`
+	SettledAt     *time.Time            `json:"settled_at"`
+}
+
+func newItemJSON(i replay.Item) itemJSON {
+	return itemJSON{
+		i.ReplayID, i.MessageID, i.Round, orNull(i.BusinessKey), i.Verdict, i.Attempt, orNull(i.Outcome),
+		orNull(i.OutcomeSource), orNull(i.Detail),
+		newDestinationJSON(replay.Destination{Route: i.Route, Exchange: i.ToExchange, RoutingKey: i.ToRoutingKey, Queue: i.ToQueue}),
+		i.Evidence, i.Released, timeOrNull(i.ClaimedAt), timeOrNull(i.SentAt), timeOrNull(i.SettledAt),
+	}
+}
+
+func (s *Server) apiReplayItems(c echo.Context) error {
+	id, err := replayID(c)
+	if err != nil {
+		return err
+	}
+	n, err := limit(c.QueryParam("limit"))
+	if err != nil {
+		return err
+	}
+	if _, err := s.Replays.Replayed(c.Request().Context(), id); err != nil {
+		return err
+	}
+	list, next, err := s.Replays.Items(c.Request().Context(), id, c.QueryParam("cursor"), n)
+	if err != nil {
+		return err
+	}
+	items := make([]itemJSON, len(list))
+	for i, item := range list {
+		items[i] = newItemJSON(item)
+	}
+	return ok(c, listOf(items, next, nil))
+}

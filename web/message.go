@@ -1,0 +1,266 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/seed-d2bf649b/dead-letter-office/internal/audit"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/replay"
+)
+
+// messageReader reads one dead letter.
+type messageReader interface {
+	Message(ctx context.Context, id string) (dlq.Message, error)
+	Lives(ctx context.Context, id string) ([]dlq.Life, error)
+	Life(ctx context.Context, id string, round int) (dlq.Life, error)
+	Neighbours(ctx context.Context, f dlq.Filter, m dlq.Message) (newer, older string, err error)
+}
+
+// attemptReader reads what was tried with one dead letter, newest first.
+type attemptReader interface {
+	Attempts(ctx context.Context, messageID string) ([]replay.Item, error)
+}
+
+// auditLog reads the audit.
+type auditLog interface {
+	List(ctx context.Context, f audit.Filter) (audit.Page, error)
+}
+
+// messagePage is one dead letter.
+type messagePage struct {
+	frame
+	ID       string
+	Name     string // the business key, or the id where there is none
+	HasKey   bool
+	State    mark
+	Where    string
+	List     string
+	Newer    string
+	Older    string
+	Primary  *button
+	Second   *button
+	Menu     []button
+	Notices  []flash
+	Meet     *meetPanel
+	Unread   string // why there is no verdict
+	Why      whyPanel
+	Journey  []journeyStep
+	Lasted   string
+	Body     bodyPanel
+	Headers  []headerRow
+	TakenOff int
+	Props    []fact
+	Lives    []lifeRow
+	Attempts []attemptRow
+	Notes    []noteRow
+	Audit    []auditRow
+	AuditAll string
+	Facts    []fact
+}
+
+type fact struct {
+	Name, Value string
+}
+
+// whyPanel is why it died, as its framework and the broker recorded it.
+type whyPanel struct {
+	From    string
+	Type    string
+	Short   string
+	Message string
+	Retries string
+	First   stamp
+	Last    stamp
+	Stack   string
+	Lines   string
+	Others  button
+}
+
+type lifeRow struct {
+	Round   string
+	Died    stamp
+	Drained stamp
+	Reason  string
+	Failure failureText
+	Replay  *button // whose copy came back
+	Body    button
+	Current bool
+}
+
+func (s *Server) showMessage(c echo.Context) error {
+	ctx, id := c.Request().Context(), c.Param("id")
+	m, err := s.Messages.Message(ctx, id)
+	if err != nil {
+		return err
+	}
+	p := messagePage{frame: s.frame(c, "messages", ""), ID: m.ID}
+	p.head(m)
+	if err := s.walk(c, &p, m); err != nil {
+		return err
+	}
+	if err := s.lives(ctx, &p, m); err != nil {
+		return err
+	}
+	attempts, err := s.Replays.Attempts(ctx, m.ID)
+	if err != nil {
+		return err
+	}
+	p.attempts(attempts)
+	if err := s.around(ctx, &p, m); err != nil {
+		return err
+	}
+	if p.Body, err = s.bodyPanel(c, p.frame, m); err != nil {
+		return err
+	}
+	pre, err := s.Replays.Preflight(ctx, m.ID, replay.RouteAuto)
+	s.verdict(c, &p, m, pre, err)
+	p.notices(m, attempts)
+	p.acts(m, attempts, pre, err == nil)
+	return render(c, http.StatusOK, messageView(p))
+}
+
+func (p *messagePage) head(m dlq.Message) {
+	p.Name, p.HasKey = m.BusinessKey, m.BusinessKey != ""
+	if !p.HasKey {
+		p.Name = m.ID
+	}
+	p.State = p.state(m)
+	p.Title = p.Name + ", " + p.State.Text
+	p.Where = p.T("message.where", "Source", m.Source, "Round", m.Round)
+	p.Live = p.events("message", m.ID, "state", string(m.State), "round", fmt.Sprint(m.Round))
+	p.Facts = []fact{
+		{p.T("message.id"), m.ID},
+		{p.T("message.first_drained"), p.at(m.FirstDrainedAt).Text},
+		{p.T("message.drained"), p.at(m.DrainedAt).Text},
+	}
+	if m.Quarantine != "" {
+		p.Facts = append(p.Facts, fact{p.T("message.quarantine"), m.Quarantine})
+	}
+}
+
+// walk finds the neighbours in the list that the reader came from.
+func (s *Server) walk(c echo.Context, p *messagePage, m dlq.Message) error {
+	q := queryOf(c.QueryParams())
+	f, err := q.filter()
+	if err != nil {
+		q, f = query{}, dlq.Filter{Limit: defaultLimit}
+	}
+	p.List = q.on(p.messages())
+	newer, older, err := s.Messages.Neighbours(c.Request().Context(), f, m)
+	if err != nil {
+		return err
+	}
+	if newer != "" {
+		p.Newer = q.on(p.message(newer))
+	}
+	if older != "" {
+		p.Older = q.on(p.message(older))
+	}
+	return nil
+}
+
+// lives shows the current life in full and the earlier ones in a line each.
+func (s *Server) lives(ctx context.Context, p *messagePage, m dlq.Message) error {
+	lives, err := s.Messages.Lives(ctx, m.ID)
+	if err != nil {
+		return err
+	}
+	for _, l := range lives {
+		p.Lives = append(p.Lives, p.life(m, l))
+	}
+	i := slices.IndexFunc(lives, func(l dlq.Life) bool { return l.Round == m.Round })
+	if i < 0 {
+		return fmt.Errorf("web: message %s has no life %d: %w", m.ID, m.Round, errNoLife)
+	}
+	now := lives[i]
+	p.why(now)
+	p.journey(m, now)
+	if p.Headers, err = p.headers(now.Headers); err != nil {
+		return err
+	}
+	for _, h := range p.Headers {
+		if h.TakenOff {
+			p.TakenOff++
+		}
+	}
+	for _, pair := range now.Properties.Pairs() {
+		p.Props = append(p.Props, fact{pair.Name, pair.Value})
+	}
+	return nil
+}
+
+var errNoLife = errors.New("the current life is not among those read")
+
+func (p *messagePage) life(m dlq.Message, l dlq.Life) lifeRow {
+	row := lifeRow{
+		Round: p.T("life.round", "Round", l.Round), Died: p.ago(l.DiedAt), Drained: p.ago(l.DrainedAt),
+		Reason: p.of("reason", string(l.Reason)), Failure: p.failure(l.Facts), Current: l.Round == m.Round,
+		Body: button{Text: p.T("body.download"), Href: with(p.to("messages", m.ID, "body"), "round", fmt.Sprint(l.Round))},
+	}
+	if l.ReplayID != 0 {
+		row.Replay = &button{Text: p.T("life.of_replay", "ID", l.ReplayID), Href: p.replay(l.ReplayID)}
+	}
+	return row
+}
+
+func (p *messagePage) why(l dlq.Life) {
+	w := whyPanel{
+		Type: l.Failure.Type, Short: shortType(l.Failure.Type), Message: l.Failure.Message, Stack: l.Failure.Stack,
+		First: p.at(l.FirstDiedAt), Last: p.ago(l.DiedAt),
+	}
+	w.From = p.T("why.from_broker")
+	if l.Failure.Extractor != "" {
+		w.From = p.T("why.from", "Extractor", p.of("extractor", l.Failure.Extractor))
+	}
+	if w.Type == "" && w.Message == "" {
+		w.Short = p.of("reason", string(l.Reason))
+		w.Message = p.of("reason_text", string(l.Reason))
+	}
+	switch {
+	case l.RetryCount == nil:
+		w.Retries = p.T("why.retries_unknown")
+	default:
+		w.Retries = p.N("why.retries", *l.RetryCount, "Source", p.of("retry_source", l.RetryCountSource))
+	}
+	if w.Stack != "" {
+		w.Lines = p.N("why.stack", int64(lineCount(w.Stack)))
+	}
+	p.Why = w
+}
+
+// around reads what people did with the message.
+func (s *Server) around(ctx context.Context, p *messagePage, m dlq.Message) error {
+	notes, err := s.Messages.Notes(ctx, m.ID)
+	if err != nil {
+		return err
+	}
+	for _, n := range notes {
+		p.Notes = append(p.Notes, noteRow{p.ago(n.At), n.Actor, n.Text})
+	}
+	object := "message " + m.ID
+	page, err := s.Audit.List(ctx, audit.Filter{Object: object, Limit: 10})
+	if err != nil {
+		return err
+	}
+	for _, e := range page.Entries {
+		p.Audit = append(p.Audit, p.auditRow(e))
+	}
+	p.AuditAll = with(p.audit(), "object", object)
+	return nil
+}
+
+func (s *Server) verdict(c echo.Context, p *messagePage, m dlq.Message, pre replay.Preflight, err error) {
+	if err == nil {
+		p.Meet = s.meet(p.frame, pre)
+		return
+	}
+	f := failureOf(err)
+	s.logFailure(c, f.status, err)
+	p.Unread = p.T("problem." + f.code)
+}

@@ -1,0 +1,23 @@
+package web
+
+// messages is all that web asks of the store of dead letters; the parts stand
+// with their callers.
+type messages interface {
+	messageLister
+	messageReader
+	messageActs
+	bodyReader
+	figureReader
+}
+
+// replays is all that web asks of package replay.
+type replays interface {
+	preflighter
+	manyPreflighter
+	replayer
+	replayReader
+	attemptReader
+	settler
+	keyKeeper
+	reporter
+}

@@ -1,0 +1,177 @@
+package web
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-d2bf649b/dead-letter-office/internal/keys"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/replay"
+)
+
+// preflighter says what a replay will meet.
+type preflighter interface {
+	Preflight(ctx context.Context, messageID string, route replay.Route) (replay.Preflight, error)
+}
+
+// meetPanel is what a replay will meet: the verdict in words, then the way of
+// the message through the guards, then what each act leads to.
+type meetPanel struct {
+	ReadAt      stamp
+	Again       string // reads it again
+	Verdict     mark
+	Text        string
+	Why         string
+	Destination destinationText
+	Guards      []guardStep
+	Fates       []fate
+	Newer       []button // later messages of the same business key that succeeded
+}
+
+type destinationText struct {
+	Head     sentence
+	Proof    string
+	By       sentence
+	Warnings []string
+}
+
+// guardStep is one guard on the rail.
+type guardStep struct {
+	Mark  mark
+	Head  string
+	Says  string
+	Stops bool
+	What  sentence
+	TTL   *ttlBar
+	Life  string
+	Why   string
+}
+
+// ttlBar draws how much of a key's life is left.
+type ttlBar struct {
+	Total, Left int64 // seconds
+	Label       string
+}
+
+type fate struct {
+	Act  string
+	Mark mark
+}
+
+func (s *Server) meet(f frame, p replay.Preflight) *meetPanel {
+	m := &meetPanel{
+		ReadAt: f.ago(p.ReadAt), Again: f.Here, Verdict: f.verdict(p.Verdict),
+		Text: f.T("verdict." + string(p.Verdict) + ".text"), Why: f.of("why", p.Why),
+		Destination: f.destination(p.Destination),
+	}
+	stops := false
+	for i, g := range p.Guards {
+		step := s.guardStep(f, i+1, g)
+		step.Stops = !stops && stopping(g.Says)
+		stops = stops || step.Stops
+		m.Guards = append(m.Guards, step)
+	}
+	m.Fates = f.fates(p)
+	for _, id := range p.NewerSucceeded {
+		m.Newer = append(m.Newer, button{Text: id, Href: f.message(id)})
+	}
+	return m
+}
+
+func (f frame) destination(d replay.Destination) destinationText {
+	t := destinationText{Proof: f.of("destination", d.Why)}
+	if d.Queue == "" {
+		t.Head = plain(f.T("destination.unknown"))
+	} else {
+		t.Head = f.S("destination.queue", "Queue", code(d.Queue))
+	}
+	switch {
+	case d.Queue == "":
+	case d.Exchange == "":
+		t.By = f.S("destination.default_exchange", "Key", code(d.RoutingKey))
+	default:
+		t.By = f.S("destination.by", "Exchange", code(d.Exchange), "Key", code(d.RoutingKey))
+	}
+	for _, w := range d.Warnings {
+		t.Warnings = append(t.Warnings, f.of("destination_warning", w))
+	}
+	return t
+}
+
+func (s *Server) guardStep(f frame, n int, g replay.GuardAnswer) guardStep {
+	step := guardStep{
+		Mark: f.mark("says", g.Says, saysLooks[g.Says]),
+		Head: number(int64(n)) + " " + f.guardName(g),
+		What: f.guardFound(g),
+		Why:  f.of("why", g.Evidence),
+	}
+	step.Says = step.Mark.Text
+	if g.Problem != "" {
+		step.Why = g.Problem
+	}
+	if g.Age != nil {
+		step.Says = f.T("guard.since", "Says", step.Says, "Age", f.span(*g.Age))
+	}
+	if g.TTL == nil {
+		if g.Kind == "key" && g.State != string(keys.Absent) && g.Key != "" && g.State != "" {
+			step.Life = f.T("guard.no_expiry")
+		}
+		return step
+	}
+	step.Life = f.T("guard.frees_itself", "Span", f.span(*g.TTL))
+	if g.AgeSource != "" {
+		step.Life += " " + f.of("age_source", g.AgeSource)
+	}
+	if space, ok := s.spaceOf(g.Key); ok && space.TTL > 0 {
+		step.TTL = f.ttl(space.TTL, *g.TTL)
+	}
+	return step
+}
+
+func (f frame) ttl(total, left time.Duration) *ttlBar {
+	left = min(max(left, 0), total)
+	return &ttlBar{
+		Total: int64(total / time.Second), Left: max(int64(left/time.Second), int64(total/time.Second)/40),
+		Label: f.T("guard.ttl_of", "Left", f.span(left), "Total", f.span(total)),
+	}
+}
+
+func (s *Server) spaceOf(key string) (keys.Space, bool) {
+	for _, space := range s.Spaces {
+		if _, ok := space.BusinessKeyOf(key); ok {
+			return space, true
+		}
+	}
+	return keys.Space{}, false
+}
+
+func (f frame) guardName(g replay.GuardAnswer) string {
+	if g.Kind == "key" || g.Name == "" {
+		return f.of("guard", g.Kind)
+	}
+	return g.Name
+}
+
+// guardFound is what was read: the key, the row.
+func (f frame) guardFound(g replay.GuardAnswer) sentence {
+	switch {
+	case g.Key != "" && g.State != "":
+		return f.S("guard.key_found", "Key", piece{"a", g.Key, f.key(g.Key)}, "State", f.of("key", g.State))
+	case g.Key != "":
+		return sentence{{"a", g.Key, f.key(g.Key)}}
+	case g.State != "":
+		return f.S("guard.state_found", "State", code(g.State))
+	}
+	return nil
+}
+
+// fates say what each act leads to.
+func (f frame) fates(p replay.Preflight) []fate {
+	as := fate{f.T("fate.as_it_is"), f.verdict(p.Verdict)}
+	as.Mark.Text = f.T("fate." + string(p.Verdict))
+	if len(p.Releasable) == 0 || p.AfterRelease == "" || p.AfterRelease == p.Verdict {
+		return []fate{as}
+	}
+	released := fate{f.T("fate.released"), f.verdict(p.AfterRelease)}
+	released.Mark.Text = f.T("fate." + string(p.AfterRelease))
+	return []fate{as, released}
+}

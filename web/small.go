@@ -1,0 +1,34 @@
+package web
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+)
+
+func asBad(err error) (bad, bool) {
+	b := bad{}
+	ok := errors.As(err, &b)
+	return b, ok
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	return slices.Sorted(maps.Keys(m))
+}
+
+// shortType is an exception's class without its package: what differs stands
+// at the end.
+func shortType(name string) string {
+	if i := strings.LastIndexAny(name, ".:\\/"); i >= 0 && i < len(name)-1 {
+		return name[i+1:]
+	}
+	return name
+}
+
+// head is the start of a long text, for the line that unfolds it.
+func head(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	runes := []rune(line)
+	return string(runes[:min(len(runes), longHeader/2)])
+}

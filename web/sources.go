@@ -1,0 +1,145 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
+)
+
+// sources are the drains, by the names of their sources.
+type sources interface {
+	Statuses() []dlq.SourceStatus
+	Pause(ctx context.Context, name string, a dlq.Act) error
+	Resume(ctx context.Context, name string, a dlq.Act) error
+}
+
+// figureReader counts what is open.
+type figureReader interface {
+	Figures(ctx context.Context, now time.Time) ([]dlq.SourceFigures, error)
+	OpenCounts(ctx context.Context) (map[string]dlq.SourceFigures, error)
+}
+
+// sourcesPage is the state of every source and the configuration in force.
+type sourcesPage struct {
+	frame
+	Sources   []sourcePanel
+	Effective string
+	Empty     emptyState
+}
+
+type sourcePanel struct {
+	Name     string
+	State    mark
+	Why      string
+	Facts    []fact
+	Warnings []string
+	Open     string
+	OpenHref string
+	Drained  stamp
+	Runbook  string
+	Act      *button
+}
+
+func (s *Server) showSources(c echo.Context) error {
+	counts, err := s.Messages.OpenCounts(c.Request().Context())
+	if err != nil {
+		return err
+	}
+	p := sourcesPage{frame: s.frame(c, "sources", ""), Effective: s.Effective}
+	p.Title, p.Live = p.T("nav.sources"), p.events()
+	p.Empty = p.noSources()
+	for _, status := range s.Sources.Statuses() {
+		p.Sources = append(p.Sources, s.sourcePanel(p.frame, status, counts[status.Name]))
+	}
+	return render(c, http.StatusOK, sourcesView(p))
+}
+
+func (f frame) noSources() emptyState {
+	return emptyState{"queue", "grey", f.T("sources.none"), f.S("sources.none_text", "Key", code("sources"), "Command", code("console check")), nil}
+}
+
+func (s *Server) sourcePanel(f frame, status dlq.SourceStatus, figures dlq.SourceFigures) sourcePanel {
+	p := sourcePanel{
+		Name: status.Name, State: f.sourceState(status.State), Why: status.Why, Open: number(figures.Open),
+		OpenHref: f.open(status.Name), Runbook: s.Runbooks[status.Name], Drained: f.ago(lastDrained(status, figures)),
+	}
+	p.Facts = []fact{
+		{f.T("sources.queue"), status.Queue},
+		{f.T("sources.broker"), status.Broker},
+		{f.T("sources.ready"), numberOf(status.Ready)},
+		{f.T("sources.unacked"), numberOf(status.Unacked)},
+		{f.T("sources.quarantined"), number(figures.Quarantined)},
+	}
+	if status.Paused {
+		p.Why = f.T("sources.paused_by", "Actor", status.PausedBy)
+	}
+	for _, w := range status.Warnings {
+		p.Warnings = append(p.Warnings, f.of("source_warning", w))
+	}
+	if f.May("operate") {
+		act := "pause"
+		if status.Paused {
+			act = "resume"
+		}
+		p.Act = &button{Text: f.T("sources." + act), Href: f.to("sources", status.Name, act), Icon: act}
+	}
+	return p
+}
+
+func lastDrained(s dlq.SourceStatus, f dlq.SourceFigures) time.Time {
+	if f.LastDrainedAt.After(s.LastDrainedAt) {
+		return f.LastDrainedAt
+	}
+	return s.LastDrainedAt
+}
+
+func (s *Server) confirmPause(c echo.Context) error  { return s.confirmSource(c, "pause") }
+func (s *Server) confirmResume(c echo.Context) error { return s.confirmSource(c, "resume") }
+
+func (s *Server) confirmSource(c echo.Context, act string) error {
+	status, err := s.statusOf(c.Param("name"))
+	if err != nil {
+		return err
+	}
+	p := confirmPage{frame: s.frame(c, "sources", ""), Action: s.links.to("sources", status.Name, act), Icon: act, Back: s.links.sources()}
+	if act == "resume" {
+		p.Icon = "play"
+	}
+	p.Heading = p.T("confirm."+act, "Name", status.Name)
+	p.Title, p.Button = p.Heading, p.Heading
+	p.Text = p.S("confirm."+act+"_text", "Queue", code(status.Queue))
+	return render(c, http.StatusOK, confirmView(p))
+}
+
+func (s *Server) pauseSource(c echo.Context) error  { return s.turn(c, s.Sources.Pause) }
+func (s *Server) resumeSource(c echo.Context) error { return s.turn(c, s.Sources.Resume) }
+
+func (s *Server) turn(c echo.Context, do func(context.Context, string, dlq.Act) error) error {
+	reason, err := reasonOf(c.FormValue("reason"))
+	if err != nil {
+		return err
+	}
+	status, err := s.statusOf(c.Param("name"))
+	if err != nil {
+		return err
+	}
+	if err := do(c.Request().Context(), status.Name, s.act(c, reason)); err != nil {
+		return err
+	}
+	return seeOther(c, s.links.source(status.Name))
+}
+
+func (s *Server) statusOf(name string) (dlq.SourceStatus, error) {
+	all := s.Sources.Statuses()
+	i := slices.IndexFunc(all, func(x dlq.SourceStatus) bool { return x.Name == name })
+	if i < 0 {
+		return dlq.SourceStatus{}, fmt.Errorf("web: source %q: %w", name, dlq.ErrNotFound)
+	}
+	return all[i], nil
+}
