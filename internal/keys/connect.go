@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -38,6 +39,7 @@ type Options struct {
 // back. It fails only with ErrBadSettings, and then never repeats a URL, which
 // may hold a password.
 func Connect(_ context.Context, o Options) (redis.UniversalClient, error) {
+	quiet.Do(func() { redis.SetLogger(silence{}) })
 	if len(o.URLs) == 0 {
 		return nil, fmt.Errorf("keys: connect: %w: no URL", ErrBadSettings)
 	}
@@ -55,6 +57,14 @@ func Connect(_ context.Context, o Options) (redis.UniversalClient, error) {
 	return nil, fmt.Errorf("keys: connect: %w: mode %q is none of single, sentinel, cluster", ErrBadSettings, o.Mode)
 }
 
+// quiet stops the client's own lines on stderr: all that they say is returned
+// as an error too, and logged once by whoever takes it.
+var quiet sync.Once
+
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
 // connectSingle and its siblings switch off what the client would tell the
 // server about itself: a server that does not know the command, or an ACL that
 // does not grant it, must not stand in the way of reading.
@@ -67,7 +77,7 @@ func connectSingle(u string) (redis.UniversalClient, error) {
 	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	opts.ContextTimeoutEnabled = true
 	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = dialTimeout, ioTimeout, ioTimeout
-	opts.MaxRetries = 1
+	opts.MaxRetries, opts.DialerRetries = 1, 1
 	return redis.NewClient(opts), nil
 }
 
@@ -86,7 +96,7 @@ func connectSentinel(urls []string) (redis.UniversalClient, error) {
 	opts.DisableIdentity = true
 	opts.ContextTimeoutEnabled = true
 	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = dialTimeout, ioTimeout, ioTimeout
-	opts.MaxRetries = 1
+	opts.MaxRetries, opts.DialerRetries = 1, 1
 	return redis.NewFailoverClient(opts), nil
 }
 
@@ -103,6 +113,7 @@ func connectCluster(urls []string) (redis.UniversalClient, error) {
 	opts.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	opts.ContextTimeoutEnabled = true
 	opts.DialTimeout, opts.ReadTimeout, opts.WriteTimeout = dialTimeout, ioTimeout, ioTimeout
+	opts.DialerRetries = 1
 	return redis.NewClusterClient(opts), nil
 }
 

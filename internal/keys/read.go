@@ -23,7 +23,7 @@ type Registry struct {
 	client    redis.UniversalClient
 	spaces    spaces
 	listed    []Space
-	oldRedis  atomic.Bool // before 7.0: no PEXPIRETIME
+	oldRedis  atomic.Bool // before 7.0: no PEXPIRETIME, only what is left
 	malformed atomic.Int64
 }
 
@@ -102,7 +102,7 @@ func (r *Registry) ReadMany(ctx context.Context, keys []string) ([]Key, error) {
 func (r *Registry) readPart(ctx context.Context, keys []string, of []Space) ([]Key, error) {
 	old := r.oldRedis.Load()
 	read, err := r.roundTrip(ctx, keys, of, old)
-	if isUnknownCommand(err) && !old {
+	if lacksExpireTime(err) && !old {
 		r.oldRedis.Store(true)
 		read, err = r.roundTrip(ctx, keys, of, true)
 	}
@@ -218,7 +218,9 @@ func unavailable(verb string, err error) error {
 
 func isWrongType(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "WRONGTYPE") }
 
-func isUnknownCommand(err error) bool {
+// lacksExpireTime reports that the server does not know PEXPIRETIME, or does
+// not let this user run it.
+func lacksExpireTime(err error) bool {
 	var answer redis.Error
-	return errors.As(err, &answer) && strings.HasPrefix(strings.ToLower(answer.Error()), "err unknown command")
+	return errors.As(err, &answer) && strings.Contains(strings.ToUpper(answer.Error()), "'PEXPIRETIME'")
 }
