@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/audit"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
@@ -133,10 +134,21 @@ func (s *Service) insertClaim(ctx context.Context, tx pgx.Tx, c claim, m lockedM
 	}
 	args["replay"] = replayID
 	if _, err := tx.Exec(ctx, insertAttempt, args); err != nil {
-		return 0, err
+		return 0, orWaiting(err, c, m)
 	}
 	_, err = tx.Exec(ctx, take, args)
 	return replayID, err
+}
+
+// orWaiting turns the violation of attempts_one_waiting_idx into ErrClaimLost:
+// the message came back dead from an older replay while a newer one still is
+// sending it.
+func orWaiting(err error, c claim, m lockedMessage) error {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) && pgErr.ConstraintName == "attempts_one_waiting_idx" {
+		return &ClaimLostError{MessageID: c.id.String(), By: "another replay", Since: m.since.UTC()}
+	}
+	return err
 }
 
 // holder names who holds a claim: the operator, and the console where there

@@ -20,13 +20,12 @@ const (
 
 // Warnings of a destination.
 const (
-	WarnNextDeath     = "next_death_may_be_lost"  // the next death may find no way to the terminal queue
-	WarnNoDLX         = "no_dead_letter_exchange" // a next rejection is dropped by the broker
-	WarnManagement    = "management_unavailable"  // configured, but it did not answer
-	WarnCopies        = "copies_to_other_queues"  // every queue bound to the exchange gets one
-	WarnQueueMissing  = "queue_missing"
-	WarnNoConsumers   = "no_consumers"
-	WarnReplyExpected = "reply_goes_nowhere" // the sender no longer waits at reply_to
+	WarnNextDeath    = "next_death_may_be_lost"  // the next death may find no way to the terminal queue
+	WarnNoDLX        = "no_dead_letter_exchange" // a next rejection is dropped by the broker
+	WarnManagement   = "management_unavailable"  // configured, but it did not answer
+	WarnCopies       = "copies_to_other_queues"  // every queue bound to the exchange gets one
+	WarnQueueMissing = "queue_missing"
+	WarnNoConsumers  = "no_consumers"
 )
 
 // queueFacts is what the management API said about the original queue; the

@@ -29,10 +29,6 @@ func (s *Service) report(ctx context.Context, r keys.Report, position string) er
 	if err != nil {
 		return err
 	}
-	now := s.now()
-	if r.At.IsZero() || r.At.After(now) {
-		r.At = now
-	}
 	effect := cannotTell
 	if r.Outcome == keys.ReportDuplicate {
 		// Outside of the transaction: no row is locked while others are asked.
@@ -42,7 +38,7 @@ func (s *Service) report(ctx context.Context, r keys.Report, position string) er
 	}
 	var settled learned
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) (err error) {
-		if settled, err = s.learn(ctx, tx, replayID, id, fromReport(r, effect)); err != nil {
+		if settled, err = s.learn(ctx, tx, replayID, id, fromReport(r, effect, s.now())); err != nil {
 			return err
 		}
 		return saveCursor(ctx, tx, position)

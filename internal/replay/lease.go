@@ -15,17 +15,23 @@ import (
 // leaseBatch bounds how many claims one pass ends.
 const leaseBatch = 100
 
+// leaseEnded is the condition that a waiting attempt a of a message m was left
+// by its console. A message that came back dead meanwhile has no claim any
+// more: then the attempt's own age counts, and a replay never lasts for two
+// leases.
+const leaseEnded = `coalesce(m.claimed_until, a.claimed_at + 2 * @lease::interval) < @now::timestamptz`
+
 // endLeases ends the claims whose lease has run out: their console died, or
 // lost the database. An attempt that had reached the step before the publish
 // becomes unknown and keeps its message; one that had not was surely never
 // sent, and its message is open again. Nothing is published here.
 func (s *Service) endLeases(ctx context.Context, now time.Time) (int, error) {
 	const sql = `
-		SELECT id FROM dead_letters
-		WHERE claimed_until < @now
-		ORDER BY claimed_until
+		SELECT m.id FROM attempts a JOIN dead_letters m ON m.id = a.message_id
+		WHERE a.state = 'waiting' AND ` + leaseEnded + `
+		ORDER BY a.claimed_at
 		LIMIT @limit`
-	rows, err := s.pool.Query(ctx, sql, pgx.NamedArgs{"now": now, "limit": leaseBatch})
+	rows, err := s.pool.Query(ctx, sql, pgx.NamedArgs{"now": now, "lease": s.lease, "limit": leaseBatch})
 	if err != nil {
 		return 0, fmt.Errorf("replay: find dead claims: %w", err)
 	}
@@ -52,7 +58,7 @@ func (s *Service) endLease(ctx context.Context, id uuid.UUID, now time.Time) (in
 		if err != nil {
 			return err
 		}
-		a, found, err := lockDeadClaim(ctx, tx, id, now)
+		a, found, err := s.lockDeadClaim(ctx, tx, id, now)
 		if err != nil || !found {
 			return err
 		}
@@ -79,12 +85,12 @@ func (s *Service) endLease(ctx context.Context, id uuid.UUID, now time.Time) (in
 
 // lockDeadClaim returns the waiting attempt of a message whose claim still is
 // one that ran out.
-func lockDeadClaim(ctx context.Context, tx pgx.Tx, id uuid.UUID, now time.Time) (attempt, bool, error) {
+func (s *Service) lockDeadClaim(ctx context.Context, tx pgx.Tx, id uuid.UUID, now time.Time) (attempt, bool, error) {
 	const sql = `SELECT ` + attemptColumns + `
 		FROM attempts a JOIN dead_letters m ON m.id = a.message_id
-		WHERE a.message_id = @id AND a.state = 'waiting' AND m.claimed_until < @now
+		WHERE a.message_id = @id AND a.state = 'waiting' AND ` + leaseEnded + `
 		FOR UPDATE OF a`
-	rows, err := tx.Query(ctx, sql, pgx.NamedArgs{"id": id, "now": now})
+	rows, err := tx.Query(ctx, sql, pgx.NamedArgs{"id": id, "now": now, "lease": s.lease})
 	if err != nil {
 		return attempt{}, false, err
 	}

@@ -24,15 +24,17 @@ const (
 	DetailSettledNot       = "settled_as_not_sent"
 	DetailLeaseUnknown     = "console_died_while_sending"
 	DetailLeaseNothing     = "console_died_before_sending"
-	operatorOfConsole      = "console" // who acts where no operator does
 )
+
+// operatorOfConsole acts where no operator does.
+const operatorOfConsole = "console"
 
 // finding is what somebody learned about a sent attempt.
 type finding struct {
 	outcome Outcome // Awaited: it was sent, and no more is known
 	source  OutcomeSource
 	detail  string
-	at      time.Time
+	at      time.Time // when it was learned here; other clocks are not trusted
 }
 
 // weight ranks what is known of an outcome: a finding only replaces one of
@@ -83,8 +85,8 @@ func nextState(m lockedMessage, a attempt, o Outcome) (dlq.State, bool) {
 
 // fromReport says what a consumer's report means. effect is what the probes
 // say now; it is looked at for duplicates only.
-func fromReport(r keys.Report, effect happening) finding {
-	f := finding{outcome: Awaited, source: FromReport, detail: clean(r.Detail), at: r.At}
+func fromReport(r keys.Report, effect happening, now time.Time) finding {
+	f := finding{outcome: Awaited, source: FromReport, detail: clean(r.Detail), at: now}
 	switch r.Outcome {
 	case keys.ReportProcessed:
 		f.outcome = Processed
