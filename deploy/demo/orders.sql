@@ -1,0 +1,2 @@
+-- The payment system's own database, beside the console's.
+CREATE DATABASE orders;
