@@ -152,7 +152,7 @@ func (s *Server) apiReplay(c echo.Context) error {
 }
 
 type replayResultJSON struct {
-	ReplayID      int64                 `json:"replay_id"`
+	ReplayID      int64                 `json:"replay_id,string"`
 	Attempt       replay.AttemptState   `json:"attempt"`
 	Outcome       *replay.Outcome       `json:"outcome"`
 	OutcomeSource *replay.OutcomeSource `json:"outcome_source"`
@@ -187,7 +187,7 @@ func (s *Server) apiSettle(c echo.Context) error {
 }
 
 type replayJSON struct {
-	ID          int64                       `json:"id"`
+	ID          int64                       `json:"id,string"`
 	State       string                      `json:"state"`
 	WhyStopped  *string                     `json:"why_stopped"`
 	Query       *string                     `json:"query"`
@@ -263,7 +263,7 @@ func (s *Server) apiReplayed(c echo.Context) error {
 }
 
 type itemJSON struct {
-	ReplayID      int64                 `json:"replay_id"`
+	ReplayID      int64                 `json:"replay_id,string"`
 	MessageID     string                `json:"message_id"`
 	Round         int                   `json:"round"`
 	BusinessKey   *string               `json:"business_key"`
