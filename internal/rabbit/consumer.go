@@ -8,6 +8,14 @@ import (
 	"time"
 )
 
+// maxSubscriptions is how many subscriptions fill a window at most. A quorum
+// queue is told of an ack once for each; from 32 on (its soft limit for
+// commands) the broker keeps some back, and drops them if the channel closes.
+const maxSubscriptions = 10
+
+// errOverflow: the deliveries took more memory than the window may.
+var errOverflow = errors.New("window overflows")
+
 // Limits bound a window.
 type Limits struct {
 	// Messages is how many deliveries a window holds at most; 0: 100.
@@ -37,9 +45,8 @@ func (l Limits) withDefaults() Limits {
 // of its own and does not reconnect: when that is lost, the broker takes back
 // what was unacked, and the caller dials anew. Next is for one goroutine.
 type Consumer struct {
-	conn          *conn
-	prefetch      prefetch
-	subscriptions int
+	conn     *conn
+	prefetch prefetch
 
 	mu     sync.Mutex
 	window *Window
@@ -57,8 +64,9 @@ func DialConsumer(ctx context.Context, url, name string) (*Consumer, error) {
 
 // Next waits for a first delivery of queue and collects what comes after it,
 // until the window is full or the queue is quiet. When it returns, the
-// subscription is cancelled and everything the broker had sent is in the
-// window, or has been given back because it did not fit.
+// subscription is cancelled and everything the broker had sent is in the window.
+//
+// It takes what the queue says it has; no other consumer should share it.
 //
 // If ctx ends before the first delivery, Next returns the error of ctx; if it
 // ends later, it returns the window as it is. It returns ErrQueueMissing,
@@ -104,10 +112,21 @@ func (c *Consumer) Close() error {
 	return nil
 }
 
-// next opens a channel for one window. A channel that lives no longer than its
+// next fills a window, and fills it anew where more came than fits: all of it
+// goes back first, so that nothing is out beside the window.
+func (c *Consumer) next(ctx context.Context, queue string, l Limits) (*Window, error) {
+	for {
+		w, err := c.open(ctx, queue, l)
+		if !errors.Is(err, errOverflow) {
+			return w, err
+		}
+	}
+}
+
+// open opens a channel for one window. A channel that lives no longer than its
 // window makes sure that nothing is left over: the broker takes back whatever
 // a closed channel had.
-func (c *Consumer) next(ctx context.Context, queue string, l Limits) (*Window, error) {
+func (c *Consumer) open(ctx context.Context, queue string, l Limits) (*Window, error) {
 	w, err := c.conn.window(queue)
 	if err != nil {
 		return nil, err
@@ -116,28 +135,35 @@ func (c *Consumer) next(ctx context.Context, queue string, l Limits) (*Window, e
 	if err == nil && len(w.deliveries) > 0 {
 		return w, nil
 	}
-	w.abandon()
+	w.giveBack()
 	if err == nil {
 		err = context.Cause(ctx)
 	}
 	return nil, err
 }
 
-// fill subscribes again and again with a growing prefetch, as long as each
-// subscription brings all it may and the window has room. What the broker can
-// have on the way is so never more than what is likely to fit.
+// fill subscribes again and again, each time for no more than is known to fit
+// and to be there. A subscription that has brought all it asked for can be
+// cancelled with nothing on the way. That matters for quorum queues, which may
+// send deliveries after they have confirmed the end of a subscription; the
+// client library drops those, and they come again as redelivered.
 func (c *Consumer) fill(ctx context.Context, w *Window, l Limits) error {
-	for {
+	for i := range maxSubscriptions {
 		n := c.prefetch.next(l, len(w.deliveries), w.bytes)
 		if n == 0 {
 			return nil
 		}
-		c.subscriptions++
-		s := &subscription{window: w, tag: fmt.Sprintf("dlo-%d", c.subscriptions), prefetch: n, limits: l}
-		err := s.run(ctx)
+		ready, err := w.waitReady(ctx, n, l.Linger)
+		if err != nil || (ready == 0 && len(w.deliveries) > 0) {
+			return err
+		}
+		// The broker gives back in the order of these names, as text.
+		s := &subscription{window: w, tag: fmt.Sprintf("dlo-%02d", i), prefetch: max(1, min(n, ready)), limit: l.Bytes}
+		err = s.run(ctx)
 		c.prefetch.saw(s.received, s.largest)
-		if err != nil || s.received < n || len(s.surplus) > 0 {
+		if err != nil || s.received < s.prefetch {
 			return err
 		}
 	}
+	return nil
 }

@@ -8,22 +8,26 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
+// promise is how long a queue may take to send each message that it has said
+// it has. To give up on one has its price: see Consumer.fill.
+const promise = time.Second
+
 // subscription is one basic.consume … basic.cancel that fills a window.
 type subscription struct {
 	window   *Window
 	tag      string
 	prefetch int
-	limits   Limits
+	limit    int64 // bytes of the window
 
 	deliveries <-chan amqp.Delivery
 	received   int
 	largest    int64
-	surplus    []uint64 // tags of what did not fit into the window
+	overflow   bool
 }
 
-// run takes deliveries until the prefetch is used up, the queue is quiet, the
-// window is full or ctx ends; then it cancels, takes what was on the way, and
-// gives back what did not fit.
+// run takes deliveries until the prefetch is used up, no more come, the window
+// overflows or ctx ends; then it cancels and takes what was on the way. It
+// returns errOverflow if not all of it fitted into the window.
 func (s *subscription) run(ctx context.Context) error {
 	if err := s.start(); err != nil {
 		return s.window.failure(err)
@@ -34,7 +38,7 @@ func (s *subscription) run(ctx context.Context) error {
 	if err := s.cancel(); err != nil {
 		return s.window.failure(err)
 	}
-	return s.giveBack()
+	return s.check()
 }
 
 func (s *subscription) start() error {
@@ -47,22 +51,23 @@ func (s *subscription) start() error {
 	return err
 }
 
-// collect reports whether the broker ended the subscription.
+// collect takes what the queue has said it has, or waits for a first message. It
+// reports whether the broker ended the subscription.
 func (s *subscription) collect(ctx context.Context) bool {
-	quiet := time.NewTimer(s.limits.Linger)
-	defer quiet.Stop()
+	broken := time.NewTimer(promise)
+	defer broken.Stop()
 	if len(s.window.deliveries) == 0 {
-		quiet.Stop() // the first one may take its time
+		broken.Stop() // the first one may take its time
 	}
-	for s.received < s.prefetch && len(s.surplus) == 0 {
+	for s.received < s.prefetch && !s.overflow {
 		select {
 		case d, ok := <-s.deliveries:
 			if !ok {
 				return true
 			}
 			s.take(d)
-			quiet.Reset(s.limits.Linger)
-		case <-quiet.C:
+			broken.Reset(promise)
+		case <-broken.C:
 			return false
 		case <-ctx.Done():
 			return false
@@ -84,24 +89,22 @@ func (s *subscription) cancel() error {
 	return <-cancelled
 }
 
-// take puts d into the window if it and all before it fit.
+// take puts d into the window if it fits.
 func (s *subscription) take(d amqp.Delivery) {
 	size := deliverySize(d)
 	s.received++
 	s.largest = max(s.largest, size)
-	if !s.window.add(d, size, s.limits, len(s.surplus) > 0) {
-		s.surplus = append(s.surplus, d.DeliveryTag)
-	}
+	s.overflow = !s.window.add(d, size, s.limit) || s.overflow
 }
 
-func (s *subscription) giveBack() error {
-	for _, tag := range s.surplus {
-		if err := s.window.channel.Nack(tag, false, true); err != nil {
-			return s.window.failure(err)
-		}
+// check makes sure that the window holds all that came: an ack covers all tags
+// up to the last, those too that nobody has seen.
+func (s *subscription) check() error {
+	if s.overflow {
+		return errOverflow
 	}
 	if s.window.gap {
-		return fmt.Errorf("%w: a delivery went missing on the way; all of the window go back", ErrUnavailable)
+		return fmt.Errorf("%w: a delivery went missing on the way; all of the window goes back", ErrUnavailable)
 	}
 	return nil
 }
@@ -115,10 +118,10 @@ func (s *subscription) endedByBroker() error {
 		return w.failure(amqp.ErrClosed)
 	}
 	if len(w.deliveries) > 0 {
-		return s.giveBack()
+		return s.check()
 	}
-	if err := w.ask(); err != nil {
-		return w.failure(err)
+	if _, err := w.ready(); err != nil {
+		return err
 	}
 	return fmt.Errorf("%w: the broker ended the subscription", ErrUnavailable)
 }

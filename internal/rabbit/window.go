@@ -2,9 +2,9 @@ package rabbit
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -62,38 +62,53 @@ func (w *Window) settle(verb string, send func(tag uint64) error) error {
 	if !w.settled.CompareAndSwap(false, true) {
 		return fmt.Errorf("rabbit: %s window of %s: it was settled before", verb, w.queue)
 	}
-	defer w.abandon()
+	defer w.close()
 	err := send(w.deliveries[len(w.deliveries)-1].Tag)
-	if err == nil {
-		err = w.ask()
+	if err != nil {
+		err = w.failure(err)
+	} else {
+		_, err = w.ready()
 	}
 	if err != nil {
-		return fmt.Errorf("rabbit: %s window of %s: %w", verb, w.queue, w.failure(err))
+		return fmt.Errorf("rabbit: %s window of %s: %w", verb, w.queue, err)
 	}
 	return nil
 }
 
-// ask puts a question to the queue itself. Its answer comes after everything
-// that was sent on this channel before has been worked off.
-func (w *Window) ask() error {
+// ready asks the queue how many messages it has to give. The answer comes after
+// everything that was sent on this channel before has been worked off.
+func (w *Window) ready() (int, error) {
 	defer w.conn.cutAfter(callTimeout)()
-	_, err := w.channel.QueueDeclarePassive(w.queue, false, false, false, false, nil)
-	var e *amqp.Error
-	if errors.As(err, &e) && e.Server && e.Code == amqp.AccessRefused {
-		return nil // 4.3.0 wants another permission for the question; but it is an answer
+	q, err := w.channel.QueueDeclarePassive(w.queue, false, false, false, false, nil)
+	if err != nil {
+		return 0, w.failure(err)
 	}
-	return err
+	return q.Messages, nil
 }
 
-// add puts d at the end of the window, unless it does not fit or something
-// before it did not.
-func (w *Window) add(d amqp.Delivery, size int64, l Limits, closed bool) bool {
+// waitReady is ready, but gives a queue that has less than enough for the
+// window a while, or until ctx ends.
+func (w *Window) waitReady(ctx context.Context, enough int, linger time.Duration) (int, error) {
+	n, err := w.ready()
+	if err != nil || n >= enough || len(w.deliveries) == 0 {
+		return n, err
+	}
+	select {
+	case <-time.After(linger):
+		return w.ready()
+	case <-ctx.Done():
+		return 0, nil
+	}
+}
+
+// add puts d at the end of the window, or reports that it does not fit.
+func (w *Window) add(d amqp.Delivery, size int64, limit int64) bool {
 	w.gap = w.gap || d.DeliveryTag != w.seen+1
 	w.seen = d.DeliveryTag
-	if closed || (len(w.deliveries) > 0 && w.bytes+size > l.Bytes) {
+	w.bytes += size
+	if len(w.deliveries) > 0 && w.bytes > limit {
 		return false
 	}
-	w.bytes += size
 	w.deliveries = append(w.deliveries, Delivery{
 		Tag: d.DeliveryTag, Redelivered: d.Redelivered,
 		Exchange: d.Exchange, RoutingKey: d.RoutingKey,
@@ -105,9 +120,18 @@ func (w *Window) add(d amqp.Delivery, size int64, l Limits, closed bool) bool {
 // open reports whether the deliveries are still ours to settle.
 func (w *Window) open() bool { return !w.settled.Load() && !w.channel.IsClosed() }
 
-// abandon closes the channel, upon which the broker takes back what it still
+// giveBack returns all that came, in the window or not, and closes the channel.
+// What the broker does not hear of it, it does when the channel is gone.
+func (w *Window) giveBack() {
+	defer w.close()
+	if w.seen > 0 && w.channel.Nack(w.seen, true, true) == nil {
+		_, _ = w.ready()
+	}
+}
+
+// close closes the channel, upon which the broker takes back what it still
 // counts as delivered.
-func (w *Window) abandon() {
+func (w *Window) close() {
 	defer w.conn.cutAfter(closeTimeout)()
 	_ = w.channel.Close()
 }

@@ -169,7 +169,9 @@ func (p *Proxy) forward(l *link) {
 	for {
 		n, err := l.client.Read(buffer)
 		p.look(buffer[:n])
-		p.requests.pass(l.gone)
+		if !p.requests.pass(l.gone) {
+			return
+		}
 		if _, werr := l.server.Write(buffer[:n]); err != nil || werr != nil {
 			return
 		}
@@ -181,7 +183,9 @@ func (p *Proxy) backward(l *link) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := l.server.Read(buffer)
-		p.answers.pass(l.gone)
+		if !p.answers.pass(l.gone) {
+			return
+		}
 		l.write.Lock()
 		_, werr := l.client.Write(buffer[:n])
 		l.write.Unlock()
@@ -229,16 +233,19 @@ func (g *gate) set(shut bool) {
 	}
 }
 
-// pass waits until the gate is open or gone is closed.
-func (g *gate) pass(gone <-chan struct{}) {
+// pass waits until the gate is open, or returns false once gone is closed: what
+// a cut connection held back must not slip through.
+func (g *gate) pass(gone <-chan struct{}) bool {
 	g.mu.Lock()
 	open := g.open
 	g.mu.Unlock()
 	if open == nil {
-		return
+		return true
 	}
 	select {
-	case <-open:
 	case <-gone:
+		return false
+	case <-open:
+		return true
 	}
 }
