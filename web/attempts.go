@@ -49,7 +49,7 @@ func (f frame) attemptRow(i replay.Item) attemptRow {
 		Replay: f.T("replay.number", "ID", i.ReplayID), Href: f.replay(i.ReplayID),
 		MessageID: i.MessageID, Message: i.BusinessKey, MessageURL: f.message(i.MessageID),
 		Round: f.T("life.round", "Round", i.Round), At: f.ago(i.ClaimedAt), Settled: f.ago(i.SettledAt),
-		Verdict: f.verdict(i.Verdict), Attempt: f.attempt(i.Attempt), Detail: i.Detail,
+		Verdict: f.verdict(i.Verdict), Attempt: f.attempt(i.Attempt), Detail: f.detail(i.Detail),
 		Open: i.Attempt == replay.Waiting || i.Attempt == replay.AttemptUnknown || i.Outcome == replay.Awaited,
 	}
 	if row.Message == "" {

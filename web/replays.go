@@ -140,7 +140,7 @@ func (f frame) outcomeNotice(i replay.Item) flash {
 		n.Lines = append(n.Lines, f.S("outcome.known_from", "Source", f.of("outcome_source", string(i.OutcomeSource))))
 	}
 	if i.Detail != "" {
-		n.Lines = append(n.Lines, sentence{{"code", i.Detail, ""}})
+		n.Lines = append(n.Lines, plain(f.detail(i.Detail)))
 	}
 	return n
 }

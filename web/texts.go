@@ -103,6 +103,15 @@ func (w words) of(family, word string) string {
 	return strings.ReplaceAll(word, "_", " ")
 }
 
+// detail says the word of a closed list in words; anything else is what a
+// broker or a consumer said, and stays as it is.
+func (w words) detail(text string) string {
+	if id := "detail." + text; w.has(id) {
+		return w.T(id)
+	}
+	return text
+}
+
 // piece is a part of a sentence: plain text, code, strong words or a link.
 type piece struct {
 	Kind string // "", "code", "b" or "a"
