@@ -95,7 +95,9 @@ func (o Options) withDefaults() Options {
 	setUnlessSaid(&o.TryDelay, time.Second)
 	setUnlessSaid(&o.Patience, 5*time.Second)
 	setUnlessSaid(&o.Backoff, Backoff{200 * time.Millisecond, 15 * time.Second})
-	o.Prefetch = max(o.Prefetch, o.Concurrency)
+	if o.Prefetch > 0 {
+		o.Prefetch = max(o.Prefetch, o.Concurrency)
+	}
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
