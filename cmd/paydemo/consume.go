@@ -80,12 +80,15 @@ func consumeCommand(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return usage(err)
 	}
+	if o.concurrency < 1 || o.concurrency > 1000 {
+		return usage(errors.New("-concurrency must be from 1 to 1000"))
+	}
 	return runConsumer(ctx, s, o, newLog())
 }
 
 // runConsumer consumes until ctx is cancelled.
 func runConsumer(ctx context.Context, s services, o consumeOptions, log *slog.Logger) error {
-	pool, err := openDatabase(ctx, s.postgres)
+	pool, err := openDatabase(ctx, s.postgres, o.concurrency)
 	if err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func runDemo(ctx context.Context, s services, o demoOptions) error {
 	if err != nil {
 		return err
 	}
-	pool, err := openDatabase(ctx, place.services.postgres)
+	pool, err := openDatabase(ctx, place.services.postgres, 0)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func produceCommand(ctx context.Context, args []string) error {
 	if err := o.check(); err != nil {
 		return usage(err)
 	}
-	pool, err := openDatabase(ctx, s.postgres)
+	pool, err := openDatabase(ctx, s.postgres, 0)
 	if err != nil {
 		return err
 	}

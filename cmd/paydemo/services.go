@@ -42,11 +42,10 @@ func (s services) environ() []string {
 	}
 }
 
-// poolSize lets each run ask the bank while it holds a transaction.
-const poolSize = 20
-
-// openDatabase connects to the business database and applies the schema.
-func openDatabase(ctx context.Context, url string) (*pgxpool.Pool, error) {
+// openDatabase connects to the business database and applies the schema. runs
+// is how many payments are made at once: each asks the bank while it holds a
+// transaction, and must not wait for a connection that the others hold.
+func openDatabase(ctx context.Context, url string, runs int) (*pgxpool.Pool, error) {
 	if url == "" {
 		return nil, errors.New("paydemo: the business database is not named: give -postgres or DLO_POSTGRES_URL")
 	}
@@ -54,7 +53,7 @@ func openDatabase(ctx context.Context, url string) (*pgxpool.Pool, error) {
 	if err != nil {
 		return nil, errors.New("paydemo: the business database's URL cannot be read")
 	}
-	config.MaxConns = poolSize
+	config.MaxConns = int32(2*runs + 4)
 	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("paydemo: open the business database: %w", err)

@@ -16,7 +16,7 @@ func setCommand(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return usage(err)
 	}
-	pool, err := openDatabase(ctx, s.postgres)
+	pool, err := openDatabase(ctx, s.postgres, 0)
 	if err != nil {
 		return err
 	}

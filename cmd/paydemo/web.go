@@ -31,7 +31,7 @@ func webCommand(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return usage(err)
 	}
-	pool, err := openDatabase(ctx, s.postgres)
+	pool, err := openDatabase(ctx, s.postgres, 0)
 	if err != nil {
 		return err
 	}
