@@ -32,10 +32,7 @@ type message struct {
 
 type messageList struct {
 	Items []message `json:"items"`
-	Total struct {
-		Count int  `json:"count"`
-		Exact bool `json:"exact"`
-	} `json:"total"`
+	Next  *string   `json:"next_cursor"`
 }
 
 type guardAnswer struct {
@@ -62,7 +59,6 @@ type keyReading struct {
 	State      string   `json:"state"`
 	Stuck      bool     `json:"stuck"`
 	AgeSeconds *float64 `json:"age_seconds"`
-	Messages   []string `json:"messages"`
 }
 
 type replayAnswer struct {
@@ -115,8 +111,8 @@ func (c *console) all(t *testing.T, state string) []message {
 	t.Helper()
 	var list messageList
 	c.get(t, "/messages?limit=500&state="+state, &list)
-	if list.Total.Count > len(list.Items) {
-		t.Fatalf("%d messages, more than the test reads", list.Total.Count)
+	if list.Next != nil {
+		t.Fatalf("more messages than the test reads")
 	}
 	return list.Items
 }
