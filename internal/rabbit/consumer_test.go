@@ -165,6 +165,25 @@ func TestWindowsOfABusyQueueHoldEachMessageOnce(t *testing.T) {
 	})
 }
 
+// TestWhatTheQueuePromisedIsWaitedFor holds back the second subscription's
+// deliveries for longer than Linger.
+func TestWhatTheQueuePromisedIsWaitedFor(t *testing.T) {
+	onBoth(t, func(t *testing.T, v *rabbittest.Vhost) {
+		fill(t, v, "q", 9)
+		at, proxy := through(t, v.URL)
+		c := dialConsumer(t, at)
+		second := proxy.HoldAnswersAfter([]byte("dlo-01"))
+		go func() {
+			<-second
+			time.AfterFunc(200*time.Millisecond, func() { proxy.HoldAnswers(false) })
+		}()
+		w := nextWindow(t, c, "q", rabbit.Limits{Linger: time.Millisecond})
+		if diff := cmp.Diff(numbers(0, 9), bodies(w)); diff != "" {
+			t.Errorf("bodies (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestAckHoldsAfterTheConnectionIsLost(t *testing.T) {
 	onBoth(t, func(t *testing.T, v *rabbittest.Vhost) {
 		fill(t, v, "q", 20)
@@ -369,6 +388,28 @@ func TestCloseGivesBackWhatIsHeld(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Errorf("closed twice: %v", err)
 	}
+}
+
+func TestWhatIsClosedLeavesNoConnection(t *testing.T) {
+	t.Parallel()
+	v := rabbittest.New(t)
+	v.Queue(t, "q", nil)
+	at, proxy := through(t, v.URL)
+	p, i, c := newPublisher(t, at), newInspector(t, at), dialConsumer(t, at)
+	if err := p.Publish(t.Context(), toQueue("q", "x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := i.Depth(t.Context(), "q"); err != nil {
+		t.Fatal(err)
+	}
+	nextWindow(t, c, "q", rabbit.Limits{})
+	if n := proxy.Connections(); n != 3 {
+		t.Fatalf("%d connections; want one each", n)
+	}
+	if err := errors.Join(p.Close(), i.Close(), c.Close()); err != nil {
+		t.Fatal(err)
+	}
+	poll.True(t, patience, "all connections are gone", func() bool { return proxy.Connections() == 0 })
 }
 
 func TestCloseEndsAWait(t *testing.T) {
