@@ -98,7 +98,7 @@ func (l *ledger) writeEach(ctx context.Context, tx pgx.Tx, b *batch) error {
 		if !isRefusal(err) {
 			return err
 		}
-		q := x.quarantined("Postgres refused it: " + cut(displayable(err.Error()), 500))
+		q := x.quarantined("Postgres refused it: " + cut(displayable(err.Error()), maxQuarantine))
 		fresh = append(fresh, q)
 		return one(batch{window: b.window, fresh: []*letter{q}})
 	}

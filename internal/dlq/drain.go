@@ -84,8 +84,7 @@ func (d *Drain) Run(ctx context.Context) error {
 			return nil
 		}
 		trouble := troubleOf(err, d.Source)
-		d.show(trouble.state, trouble.why)
-		if trouble.unexpected {
+		if news := d.show(trouble.state, trouble.why); news && trouble.unexpected {
 			d.Log.WarnContext(ctx, "drain interrupted", "state", trouble.state, "err", err)
 		}
 		if time.Since(began) > trouble.slowest {

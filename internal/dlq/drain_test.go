@@ -708,3 +708,101 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("warnings %v, want none", got)
 	}
 }
+
+// What this process knows to be acked is forgotten before anything comes in.
+func TestReceiptsOfAckedWindowsAreForgottenAtTheNextStart(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	l := open(t, pool, paySource, nil)
+	b, err := l.store(t.Context(), prepareAll(paySource, []rabbit.Delivery{delivery("a", arrival)}), arrival)
+	l.close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := NewDrain(DrainOptions{Source: paySource})
+	d.owe(b.window)
+	l, err = openLedger(t.Context(), pool, paySource, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	if err := l.begin(t.Context(), d.owed(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if n := number(t, pool, "SELECT count(*) FROM receipts"); n != 0 || l.doubt != 0 {
+		t.Errorf("%d receipts, %d in doubt; want none", n, l.doubt)
+	}
+}
+
+func TestHeadersThatCannotBeEncodedAreQuarantined(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	odd := rabbit.Delivery{Headers: rabbit.Table{"no AMQP type": struct{}{}}, Body: []byte("a")}
+	all := put(t, pool, paySource, odd, delivery("b", arrival))
+	for i, quarantined := range []bool{true, false} {
+		m, err := NewStore(pool).Message(t.Context(), all[i])
+		if err != nil || (m.Quarantine != "") != quarantined {
+			t.Errorf("message %d: quarantine %q (%v)", i, m.Quarantine, err)
+		}
+	}
+}
+
+// jsonb has limits of its own; the headers are kept as bytes then.
+func TestHeadersThatJSONBRefusesAreKept(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	exec(t, pool, `ALTER TABLE lives ADD CONSTRAINT small CHECK (length(headers::text) < 1000)`)
+	d := delivery("a", arrival)
+	d.Headers["large"] = strings.Repeat("x", 2000)
+	put(t, pool, paySource, d)
+	var id, why string
+	if err := pool.QueryRow(t.Context(), "SELECT id::text, quarantine FROM dead_letters").Scan(&id, &why); err != nil {
+		t.Fatal(err)
+	}
+	life, err := NewStore(pool).Life(t.Context(), id, 0)
+	if err != nil || life.Headers["large"] != d.Headers["large"] || why == "" {
+		t.Errorf("%d headers (%v), quarantine %q", len(life.Headers), err, why)
+	}
+}
+
+func TestTroubleSaysWhatIsNotDoneAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		err  error
+		want SourceState
+		says string
+	}{
+		"paused":    {errPaused, SourcePaused, ""},
+		"elsewhere": {errElsewhere, SourceUp, "another console"},
+		"Postgres":  {storeError{errors.New("disk full")}, SourceBlocked, "stay on the broker"},
+		"missing":   {fmt.Errorf("x: %w", rabbit.ErrQueueMissing), SourceMissing, "until it is declared"},
+		"poison":    {fmt.Errorf("x: %w", rabbit.ErrPoison), SourceDown, "take it off"},
+		"down":      {fmt.Errorf("x: %w", rabbit.ErrUnavailable), SourceDown, "tried again"},
+	} {
+		got := troubleOf(tt.err, paySource)
+		if got.state != tt.want || !strings.Contains(got.why, tt.says) || got.quickest <= 0 || got.slowest < got.quickest {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestBackoffGrowsToItsBoundAndNoFurther(t *testing.T) {
+	t.Parallel()
+	var b backoff
+	for i, top := range []time.Duration{1, 2, 4, 8, 10, 10, 10} {
+		wait := b.next(time.Second, 10*time.Second)
+		if wait < top*time.Second/2 || wait > top*time.Second {
+			t.Errorf("wait %d is %v, want between %v and %v", i, wait, top*time.Second/2, top*time.Second)
+		}
+	}
+	for range 100 {
+		b.next(time.Second, 10*time.Second)
+	}
+	if wait := b.next(time.Second, 10*time.Second); wait > 10*time.Second {
+		t.Errorf("after a long time %v", wait)
+	}
+	b.reset()
+	if wait := b.next(time.Second, 10*time.Second); wait > time.Second {
+		t.Errorf("after the reset %v", wait)
+	}
+}

@@ -91,9 +91,10 @@ var retryNames = map[string]bool{
 // plainName writes a header name in lower case, without an opening "x-" and
 // without what separates words.
 func plainName(name string) string {
-	name = strings.TrimPrefix(strings.ToLower(name), "x-")
-	return strings.NewReplacer("-", "", "_", "", ".", "", " ", "").Replace(name)
+	return separators.Replace(strings.TrimPrefix(strings.ToLower(name), "x-"))
 }
+
+var separators = strings.NewReplacer("-", "", "_", "", ".", "", " ", "")
 
 func (f *found) takeOrigin(plain string, value any) {
 	switch {

@@ -42,18 +42,22 @@ func prepare(d rabbit.Delivery, s Source, arrived time.Time) *letter {
 	}
 	var err error
 	if l.properties, err = rabbit.EncodeProperties(d.Properties); err != nil {
-		l.properties, l.quarantine = emptyObject, "its properties cannot be stored: "+err.Error()
+		l.properties, l.quarantine = emptyObject, cannotStore("properties", err)
 	}
 	if l.headers, err = rabbit.EncodeTable(d.Headers); err != nil {
-		l.headers, l.quarantine = emptyObject, "its headers cannot be stored: "+err.Error()
+		l.headers, l.quarantine = emptyObject, cannotStore("headers", err)
 	}
-	if l.fingerprint, err = fingerprintOf(d); err != nil {
+	if l.fingerprint, err = fingerprintOf(d, l.properties, l.headers); err != nil {
 		l.fingerprint = fingerprint(l.sha)
 	}
 	if search, preview, ok := textOfBody(d.Body); ok {
 		l.bodyText, l.bodyPreview = &search, &preview
 	}
 	return l
+}
+
+func cannotStore(what string, err error) string {
+	return cut(displayable("its "+what+" cannot be stored: "+err.Error()), maxQuarantine)
 }
 
 // newID returns an id that sorts by time, which keeps index pages together.

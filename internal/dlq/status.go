@@ -79,15 +79,18 @@ func (d *Drain) Resume(ctx context.Context, a Act) error {
 	return nil
 }
 
-// show sets the state; an operator's pause stays on top of it.
-func (d *Drain) show(state SourceState, why string) {
+// show sets the state, and says whether that is news; an operator's pause stays
+// on top of it.
+func (d *Drain) show(state SourceState, why string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.status.Paused && state != SourcePaused {
-		return
+		return false
 	}
+	news := d.status.State != state || d.status.Why != why
 	d.status.State, d.status.Why = state, why
 	d.Metrics.up(d.Source.Name, state == SourceUp)
+	return news
 }
 
 // apply takes in what the store says of the source.

@@ -13,6 +13,7 @@ const (
 	maxFailureStack   = 64 << 10
 	maxBodyText       = 64 << 10
 	maxBodyPreview    = 512
+	maxQuarantine     = 512
 	maxShortString    = 255 // AMQP's own limit for names and routing keys
 	maxBusinessKey    = 1 << 10
 )
