@@ -165,25 +165,6 @@ func TestWindowsOfABusyQueueHoldEachMessageOnce(t *testing.T) {
 	})
 }
 
-// TestWhatTheQueuePromisedIsWaitedFor holds back the second subscription's
-// deliveries for longer than Linger.
-func TestWhatTheQueuePromisedIsWaitedFor(t *testing.T) {
-	onBoth(t, func(t *testing.T, v *rabbittest.Vhost) {
-		fill(t, v, "q", 9)
-		at, proxy := through(t, v.URL)
-		c := dialConsumer(t, at)
-		second := proxy.HoldAnswersAfter([]byte("dlo-01"))
-		go func() {
-			<-second
-			time.AfterFunc(200*time.Millisecond, func() { proxy.HoldAnswers(false) })
-		}()
-		w := nextWindow(t, c, "q", rabbit.Limits{Linger: time.Millisecond})
-		if diff := cmp.Diff(numbers(0, 9), bodies(w)); diff != "" {
-			t.Errorf("bodies (-want +got):\n%s", diff)
-		}
-	})
-}
-
 func TestAckHoldsAfterTheConnectionIsLost(t *testing.T) {
 	onBoth(t, func(t *testing.T, v *rabbittest.Vhost) {
 		fill(t, v, "q", 20)
