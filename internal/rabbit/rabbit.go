@@ -1,8 +1,8 @@
-// Package rabbit is the console's way to a RabbitMQ broker: connections that
-// come back, a consumer that hands out windows of deliveries, a publisher
-// that knows what became of each message, and a codec that keeps every AMQP
-// value with its type. It decides nothing about dead letters; see packages
-// dlq and replay for that.
+// Package rabbit is the console's way to a RabbitMQ broker: a consumer that
+// hands out windows of deliveries, a publisher that knows what became of each
+// message, questions about queues, and a codec that keeps every AMQP value
+// with its type. It decides nothing about dead letters; see packages dlq and
+// replay for that.
 package rabbit
 
 import (
