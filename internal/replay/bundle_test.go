@@ -65,6 +65,7 @@ type office struct {
 	store    *dlq.Store
 	broker   *tap
 	registry *prometheus.Registry
+	redisURL string
 }
 
 // realPublisher is what a tap stands before.
@@ -122,6 +123,7 @@ func setUp(t *testing.T, changes ...change) *office {
 	db, vhost := redistest.New(t), rabbittest.New(t)
 	o := &office{
 		pool: pgtest.New(t), business: pgtest.Empty(t), redis: db.Client, vhost: vhost, registry: prometheus.NewRegistry(),
+		redisURL: db.URL,
 	}
 	o.store = dlq.NewStore(o.pool)
 	o.exec(t, o.business, `
@@ -185,6 +187,9 @@ type letter struct {
 }
 
 var deaths atomic.Int64
+
+// ctx is for a process that no test bounds.
+func ctx() context.Context { return context.Background() }
 
 // add stores l and returns its id.
 func (o *office) add(t *testing.T, l letter) string {

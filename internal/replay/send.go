@@ -2,7 +2,6 @@ package replay
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -164,38 +163,4 @@ func fate(err error) (AttemptState, string) {
 		return Blocked, "nothing was sent: " + err.Error()
 	}
 	return AttemptUnknown, "not known whether it was sent: " + err.Error()
-}
-
-// evidenceJSON is what each guard said just before the publish: keys that were
-// released for it are gone by then.
-func evidenceJSON(e Evidence, released []ReleasedKey) []byte {
-	gone := map[string]bool{}
-	for _, k := range released {
-		gone[k.Key] = true
-	}
-	e = e.without(gone)
-	return mustJSON(snapshot{Guards: answers(e), Unacked: e.Unacked, At: e.At.UTC()})
-}
-
-// snapshot is the shape of evidence in the database.
-type snapshot struct {
-	Guards  []GuardAnswer `json:"guards"`
-	Unacked *int64        `json:"unacked"`
-	At      time.Time     `json:"at"`
-}
-
-func releasedJSON(released []ReleasedKey) []byte {
-	if len(released) == 0 {
-		return nil
-	}
-	return mustJSON(released)
-}
-
-// mustJSON marshals values of this package's own types, which always can be.
-func mustJSON(v any) []byte {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic("replay: marshal: " + err.Error())
-	}
-	return text
 }

@@ -318,6 +318,9 @@ func TestResolvedMessageGoesOnlyByItsName(t *testing.T) {
 	id := o.add(t, letter{key: "O1", state: dlq.Resolved})
 	r := o.request(id)
 	r.Override = []replay.Verdict{replay.WillSkip}
+	if p, err := o.Preflight(t.Context(), id, ""); err != nil || p.Verdict != replay.WillRun || p.Consent != replay.SentOverride {
+		t.Errorf("preflight: %+v, %v, want will_run by override", p, err)
+	}
 	if _, err := o.Replay(t.Context(), r); !errors.Is(err, replay.ErrNotSent) {
 		t.Errorf("another verdict's name: %v, want ErrNotSent", err)
 	}

@@ -3,6 +3,11 @@
 // (preflight), publishes it with its bytes and headers as they died, and
 // follows it to its true outcome. It never edits a business database and
 // never publishes a message whose last attempt is unknown.
+//
+// A round is a life, and a life is a death that was drained: a replay sends
+// round 1, and what comes back dead is round 2. A message that is open again
+// because its outcome was bad or unconfirmed has not died again, so its round
+// stays; the replays of one life are told apart by their ids.
 package replay
 
 import (
