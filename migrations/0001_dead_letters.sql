@@ -80,7 +80,7 @@ CREATE TABLE lives (
     redelivered      boolean     NOT NULL,
     properties       jsonb       NOT NULL,             -- typed as they came (package rabbit)
     headers          jsonb       NOT NULL,             -- typed as they came (package rabbit)
-    headers_raw      bytea,                            -- the same as bytes where jsonb refuses them; headers is then {}
+    headers_raw      bytea,                            -- where jsonb refuses them: the same as bytes, or as text for people; headers is then {}
     fingerprint      bytea       CHECK (length(fingerprint) = 32), -- of the delivery; NULL: not known
     body             bytea       NOT NULL,
     body_size        bigint      NOT NULL,

@@ -737,13 +737,25 @@ func TestReceiptsOfAckedWindowsAreForgottenAtTheNextStart(t *testing.T) {
 func TestHeadersThatCannotBeEncodedAreQuarantined(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
-	odd := rabbit.Delivery{Headers: rabbit.Table{"no AMQP type": struct{}{}}, Body: []byte("a")}
-	all := put(t, pool, paySource, odd, delivery("b", arrival))
-	for i, quarantined := range []bool{true, false} {
+	deep := rabbit.Table{}
+	for range 18_000 { // what fits into a frame
+		deep = rabbit.Table{"a": deep}
+	}
+	all := put(t, pool, paySource,
+		rabbit.Delivery{Headers: deep, Body: []byte("a")},
+		rabbit.Delivery{Headers: rabbit.Table{"x-delivery-count": int64(1), "no AMQP type": struct{}{}}, Body: []byte("b")},
+		delivery("c", arrival))
+	for i, quarantined := range []bool{true, true, false} {
 		m, err := NewStore(pool).Message(t.Context(), all[i])
 		if err != nil || (m.Quarantine != "") != quarantined {
 			t.Errorf("message %d: quarantine %q (%v)", i, m.Quarantine, err)
 		}
+		if _, err := NewStore(pool).Life(t.Context(), all[i], 0); err != nil {
+			t.Errorf("message %d: %v", i, err)
+		}
+	}
+	if n := number(t, pool, "SELECT count(*) FROM lives WHERE headers_raw IS NOT NULL"); n != 2 {
+		t.Errorf("the headers of %d messages are kept in another form, want 2", n)
 	}
 }
 

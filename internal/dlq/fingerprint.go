@@ -3,6 +3,7 @@ package dlq
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"io"
 	"maps"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
@@ -19,26 +20,29 @@ var perDelivery = []string{"x-delivery-count", "x-acquired-count"}
 // fingerprintOf hashes all that makes d this message: each part with its
 // length, and headers in a fixed order. properties and headers are d's own,
 // encoded.
-func fingerprintOf(d rabbit.Delivery, properties, headers []byte) (fingerprint, error) {
+func fingerprintOf(d rabbit.Delivery, properties []byte, headers string) fingerprint {
 	for _, name := range perDelivery {
 		if _, there := d.Headers[name]; !there {
 			continue
 		}
-		var err error
-		if headers, err = rabbit.EncodeTable(withoutPerDelivery(d.Headers)); err != nil {
-			return fingerprint{}, err
+		// What cannot be encoded is not counted either: a copy of such a message
+		// may be taken for another one, and is then stored again.
+		if rest, err := encodeHeaders(withoutPerDelivery(d.Headers)); err == nil {
+			headers = string(rest)
 		}
 		break
 	}
 	hash := sha256.New()
-	for _, part := range [][]byte{[]byte(d.Exchange), []byte(d.RoutingKey), properties, headers, d.Body} {
-		var length [8]byte
-		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-		hash.Write(length[:])
-		hash.Write(part)
+	for _, part := range []string{d.Exchange, d.RoutingKey, string(properties), headers} {
+		hash.Write(length(len(part)))
+		io.WriteString(hash, part)
 	}
-	return fingerprint(hash.Sum(nil)), nil
+	hash.Write(length(len(d.Body)))
+	hash.Write(d.Body)
+	return fingerprint(hash.Sum(nil))
 }
+
+func length(n int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 
 func withoutPerDelivery(h rabbit.Table) rabbit.Table {
 	h = maps.Clone(h)

@@ -1,7 +1,11 @@
 package dlq
 
 import (
+	"cmp"
 	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,16 +48,44 @@ func prepare(d rabbit.Delivery, s Source, arrived time.Time) *letter {
 	if l.properties, err = rabbit.EncodeProperties(d.Properties); err != nil {
 		l.properties, l.quarantine = emptyObject, cannotStore("properties", err)
 	}
-	if l.headers, err = rabbit.EncodeTable(d.Headers); err != nil {
-		l.headers, l.quarantine = emptyObject, cannotStore("headers", err)
+	if l.headers, err = encodeHeaders(d.Headers); err != nil {
+		// For human eyes only: this form cannot be read back.
+		l.headers, l.headersRaw = emptyObject, fmt.Appendf(nil, "%#v", d.Headers)
+		l.quarantine = cannotStore("headers", err)
 	}
-	if l.fingerprint, err = fingerprintOf(d, l.properties, l.headers); err != nil {
-		l.fingerprint = fingerprint(l.sha)
-	}
+	l.fingerprint = fingerprintOf(d, l.properties, cmp.Or(string(l.headersRaw), string(l.headers)))
 	if search, preview, ok := textOfBody(d.Body); ok {
 		l.bodyText, l.bodyPreview = &search, &preview
 	}
 	return l
+}
+
+// maxNesting is how deeply headers may nest. What is deeper no framework wrote,
+// and package rabbit does not read it back.
+const maxNesting = 60
+
+var errNesting = fmt.Errorf("they nest deeper than %d levels", maxNesting)
+
+func encodeHeaders(h rabbit.Table) ([]byte, error) {
+	if deeper(h, maxNesting) {
+		return nil, errNesting
+	}
+	return rabbit.EncodeTable(h)
+}
+
+// deeper says whether a header value nests deeper than the given levels.
+func deeper(value any, levels int) bool {
+	if levels < 0 {
+		return true
+	}
+	within := func(v any) bool { return deeper(v, levels-1) }
+	switch v := value.(type) {
+	case rabbit.Table:
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), within)
+	case []any:
+		return slices.ContainsFunc(v, within)
+	}
+	return false
 }
 
 func cannotStore(what string, err error) string {
@@ -75,7 +107,9 @@ func newID() uuid.UUID {
 func (l *letter) quarantined(why string) *letter {
 	q := *l
 	q.id, q.round, q.replay = newID(), 1, 0
-	q.headers, q.headersRaw = emptyObject, l.headers
+	if q.headersRaw == nil {
+		q.headers, q.headersRaw = emptyObject, l.headers
+	}
 	q.bodyText, q.bodyPreview = nil, nil
 	q.facts = Facts{Reason: l.facts.Reason, DiedAt: l.facts.DiedAt}
 	q.quarantine = why

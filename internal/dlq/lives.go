@@ -21,20 +21,21 @@ const lifeSelect = `
 		l.body_size, l.body_sha256, l.reason,
 		coalesce(l.failure_type, ''), coalesce(l.failure_message, ''), coalesce(l.failure_stack, ''),
 		coalesce(l.extractor, ''), l.retry_count, coalesce(l.retry_count_source, ''),
-		coalesce(l.original_queue, ''), coalesce(l.replay_id, 0)
+		coalesce(l.original_queue, ''), coalesce(l.replay_id, 0), m.quarantine IS NOT NULL
 	FROM lives l JOIN dead_letters m ON m.id = l.message_id`
 
 func scanLife(row pgx.CollectableRow) (Life, error) {
 	var l Life
 	var firstDied *time.Time
 	var properties, headers []byte
+	var quarantined bool
 	err := row.Scan(
 		&l.MessageID, &l.Round, &l.DrainedAt, &l.DiedAt, &l.DiedAtKnown, &firstDied,
 		&l.Exchange, &l.RoutingKey, &l.Redelivered, &properties, &headers,
 		&l.BodySize, &l.BodySHA256, &l.Reason,
 		&l.Failure.Type, &l.Failure.Message, &l.Failure.Stack,
 		&l.Failure.Extractor, &l.RetryCount, &l.RetryCountSource,
-		&l.Original.Queue, &l.ReplayID,
+		&l.Original.Queue, &l.ReplayID, &quarantined,
 	)
 	if err != nil {
 		return Life{}, err
@@ -43,7 +44,9 @@ func scanLife(row pgx.CollectableRow) (Life, error) {
 	if l.Properties, err = rabbit.DecodeProperties(properties); err != nil {
 		return Life{}, err
 	}
-	if l.Headers, err = rabbit.DecodeTable(headers); err != nil {
+	// What is in quarantine may have headers that cannot be read back. It is not
+	// replayed, so that nothing is sent without them.
+	if l.Headers, err = rabbit.DecodeTable(headers); err != nil && !quarantined {
 		return Life{}, err
 	}
 	l.Original = originAgain(l)
