@@ -39,7 +39,7 @@ func (s *Server) failPage(c echo.Context, f failure, err error) error {
 	p.Title = p.T("error." + f.code)
 	p.Empty = emptyState{l.icon, l.tone, p.Title, plain(p.T("problem." + f.code)), nil}
 	if b, ok := asBad(err); ok {
-		p.Detail = b.detail
+		p.Detail = p.badly(b)
 	}
 	if fb := (forbidden{}); errors.As(err, &fb) {
 		p.Empty.Text = p.S("error.forbidden_text", "Permission", strong(p.of("permission", string(fb.needs))), "Actor", strong(fb.actor.Name))

@@ -84,7 +84,7 @@ func (s *Server) listMessages(c echo.Context) error {
 	f, err := q.filter()
 	f.Now = s.Now()
 	if b, ok := asBad(err); ok {
-		p.Error, p.Bad = b.detail, b.field
+		p.Error, p.Bad = p.badly(b), b.field
 		return render(c, b.status, messagesView(p))
 	}
 	page, err := s.Messages.List(c.Request().Context(), f)

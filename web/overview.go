@@ -56,7 +56,7 @@ func (s *Server) overview(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	lately, err := s.Audit.List(ctx, audit.Filter{Limit: 8})
+	lately, err := s.Audit.List(ctx, audit.Filter{Limit: 12})
 	if err != nil {
 		return err
 	}
@@ -74,6 +74,9 @@ func (s *Server) overview(c echo.Context) error {
 	p.Figures = p.figures(sum(figures), statuses)
 	p.Wrong = s.wrong(p.frame, statuses, figures)
 	for _, e := range lately.Entries {
+		if e.Result == audit.ResultIntended {
+			continue // what came of it has an entry of its own
+		}
 		p.Lately = append(p.Lately, p.auditRow(e))
 	}
 	return render(c, http.StatusOK, overviewView(p))

@@ -2,6 +2,8 @@ package web
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/keys"
@@ -69,6 +71,9 @@ func (s *Server) meet(f frame, p replay.Preflight) *meetPanel {
 		step.Stops = !stops && stopping(g.Says)
 		stops = stops || step.Stops
 		m.Guards = append(m.Guards, step)
+	}
+	if slices.ContainsFunc(m.Guards, func(g guardStep) bool { return g.Stops && g.Why == m.Why }) {
+		m.Why = "" // the guard that stops it says so already
 	}
 	m.Fates = f.fates(p)
 	for _, id := range p.NewerSucceeded {
@@ -148,7 +153,7 @@ func (f frame) guardName(g replay.GuardAnswer) string {
 	if g.Kind == "key" || g.Name == "" {
 		return f.of("guard", g.Kind)
 	}
-	return g.Name
+	return strings.ToUpper(g.Name[:1]) + g.Name[1:]
 }
 
 // guardFound is what was read: the key, the row.
