@@ -2,10 +2,11 @@ package dlq
 
 import (
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
-	amqp "github.com/rabbitmq/amqp091-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/pgtest"
@@ -18,15 +19,8 @@ func BenchmarkDrain(b *testing.B) {
 	const window = windowMessages
 	pool, v := pgtest.New(b), rabbittest.New(b)
 	v.Queue(b, paySource.Queue, nil)
-	conn, err := amqp.Dial(v.URL)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer conn.Close()
-	channel, err := conn.Channel()
-	if err != nil {
-		b.Fatal(err)
-	}
+	publisher := rabbit.NewPublisher(v.URL, "benchmark", slog.New(slog.DiscardHandler))
+	defer publisher.Close()
 	l, err := openLedger(b.Context(), pool, paySource, nil)
 	if err != nil {
 		b.Fatal(err)
@@ -44,18 +38,19 @@ func BenchmarkDrain(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		b.StopTimer()
+		var publishing errgroup.Group
+		publishing.SetLimit(50)
 		for range window {
 			n++
-			m := amqp.Publishing{
-				Body:    fmt.Appendf(nil, `{"orderNo":"PO%012d","userId":%d,"amount":"129.50","status":"SUCCESS"}`, n, n%9973),
-				Headers: amqp.Table{"x-death": []any{amqp.Table{"queue": "q.pay", "reason": "rejected", "count": int64(1), "time": time.Now()}}},
+			m := rabbit.Message{
+				RoutingKey: paySource.Queue,
+				Body:       fmt.Appendf(nil, `{"orderNo":"PO%012d","userId":%d,"amount":"129.50","status":"SUCCESS"}`, n, n%9973),
+				Headers:    rabbit.Table{"x-death": []any{died("q.pay", "rejected", 1, time.Now())}},
 			}
-			if err := channel.PublishWithContext(b.Context(), "", paySource.Queue, false, false, m); err != nil {
-				b.Fatal(err)
-			}
+			publishing.Go(func() error { return publisher.Publish(b.Context(), m) })
 		}
-		for v.Depth(b, paySource.Queue) < window {
-			time.Sleep(time.Millisecond) // not measured
+		if err := publishing.Wait(); err != nil {
+			b.Fatal(err)
 		}
 		b.StartTimer()
 		if err := d.step(b.Context(), l, consumer, time.Minute); err != nil {

@@ -3,7 +3,6 @@ package dlq
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"io"
 	"maps"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
@@ -35,7 +34,7 @@ func fingerprintOf(d rabbit.Delivery, properties []byte, headers string) fingerp
 	hash := sha256.New()
 	for _, part := range []string{d.Exchange, d.RoutingKey, string(properties), headers} {
 		hash.Write(length(len(part)))
-		io.WriteString(hash, part)
+		hash.Write([]byte(part))
 	}
 	hash.Write(length(len(d.Body)))
 	hash.Write(d.Body)

@@ -31,7 +31,7 @@ func troubleOf(err error, s Source) trouble {
 	case errors.Is(err, errPaused):
 		return trouble{state: SourcePaused, quickest: turn, slowest: turn}
 	case errors.Is(err, errElsewhere):
-		return trouble{state: SourceUp, why: errElsewhere.Error(), quickest: turn, slowest: turn}
+		return trouble{state: SourceUp, why: errElsewhere.Error(), quickest: 2 * turn, slowest: 2 * turn}
 	case errors.As(err, &store):
 		why := fmt.Sprintf("Postgres does not take messages (%v). They stay on the broker, and it is tried again.", store.err)
 		return trouble{SourceBlocked, displayable(why), true, 250 * time.Millisecond, 15 * time.Second}

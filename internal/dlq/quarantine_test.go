@@ -1,0 +1,89 @@
+package dlq
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/pgtest"
+)
+
+func TestOneRefusedMessageCostsOneQuarantine(t *testing.T) {
+	t.Parallel()
+	pool, v := pgtest.New(t), terminal(t)
+	exec(t, pool, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF NEW.body_preview = 'bad' THEN RAISE EXCEPTION 'no such thing' USING ERRCODE = '22P05'; END IF; RETURN NEW; END $$;
+		CREATE TRIGGER refuse BEFORE INSERT ON dead_letters FOR EACH ROW EXECUTE FUNCTION refuse()`)
+	send(t, v,
+		rabbit.Message{Body: []byte("good")},
+		rabbit.Message{Body: []byte("bad"), Headers: rabbit.Table{"x-order": "B-1", "n": int8(3)}},
+		rabbit.Message{Body: []byte("good")})
+
+	running(t, DrainOptions{URL: v.URL, Pool: pool})
+
+	untilStored(t, pool, 3, 0)
+	untilSettled(t, pool, v)
+	page, err := NewStore(pool).List(t.Context(), Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(page.Messages, func(m Message) bool { return m.Quarantine != "" })
+	if i < 0 || !strings.Contains(page.Messages[i].Quarantine, "no such thing") {
+		t.Fatalf("messages %+v: want one in quarantine, with the reason", page.Messages)
+	}
+	life, err := NewStore(pool).Life(t.Context(), page.Messages[i].ID, 0)
+	if err != nil || life.Headers["x-order"] != "B-1" || life.Headers["n"] != int8(3) {
+		t.Errorf("headers %v (%v), want them as they came", life.Headers, err)
+	}
+	body, err := NewStore(pool).Body(t.Context(), page.Messages[i].ID, 0)
+	if err != nil || string(body) != "bad" {
+		t.Errorf("body %q (%v)", body, err)
+	}
+	if n := number(t, pool, "SELECT count(*) FROM dead_letters WHERE quarantine IS NOT NULL"); n != 1 {
+		t.Errorf("%d in quarantine, want 1", n)
+	}
+}
+
+func TestHeadersThatCannotBeEncodedAreQuarantined(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	deep := rabbit.Table{}
+	for range 18_000 { // what fits into a frame
+		deep = rabbit.Table{"a": deep}
+	}
+	all := put(t, pool, paySource,
+		rabbit.Delivery{Headers: deep, Body: []byte("a")},
+		rabbit.Delivery{Headers: rabbit.Table{"x-delivery-count": int64(1), "no AMQP type": struct{}{}}, Body: []byte("b")},
+		delivery("c", arrival))
+	for i, quarantined := range []bool{true, true, false} {
+		m, err := NewStore(pool).Message(t.Context(), all[i])
+		if err != nil || (m.Quarantine != "") != quarantined {
+			t.Errorf("message %d: quarantine %q (%v)", i, m.Quarantine, err)
+		}
+		if _, err := NewStore(pool).Life(t.Context(), all[i], 0); err != nil {
+			t.Errorf("message %d: %v", i, err)
+		}
+	}
+	if n := number(t, pool, "SELECT count(*) FROM lives WHERE headers_raw IS NOT NULL"); n != 2 {
+		t.Errorf("the headers of %d messages are kept in another form, want 2", n)
+	}
+}
+
+// jsonb has limits of its own; the headers are kept as bytes then.
+func TestHeadersThatJSONBRefusesAreKept(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	exec(t, pool, `ALTER TABLE lives ADD CONSTRAINT small CHECK (length(headers::text) < 1000)`)
+	d := delivery("a", arrival)
+	d.Headers["large"] = strings.Repeat("x", 2000)
+	put(t, pool, paySource, d)
+	var id, why string
+	if err := pool.QueryRow(t.Context(), "SELECT id::text, quarantine FROM dead_letters").Scan(&id, &why); err != nil {
+		t.Fatal(err)
+	}
+	life, err := NewStore(pool).Life(t.Context(), id, 0)
+	if err != nil || life.Headers["large"] != d.Headers["large"] || why == "" {
+		t.Errorf("%d headers (%v), quarantine %q", len(life.Headers), err, why)
+	}
+}
