@@ -64,18 +64,14 @@ func (c *Consumer) acquire(ctx context.Context, d amqp.Delivery, businessKey str
 	})
 	if err != nil {
 		c.metrics.count(keyGuard, checkedUnavailable, isReplay(d))
-		c.event(ctx, slog.LevelError, EventDegraded, "the key could not be asked: "+degradations[c.o.Fallback],
-			append(attrsOf(d, businessKey), slog.Any("err", err))...)
+		c.o.Log.LogAttrs(ctx, slog.LevelError, "the key could not be asked",
+			c.about(EventDegraded,
+				append(attrsOf(d, businessKey), slog.String("fallback", string(c.o.Fallback)), slog.Any("err", err))...)...)
 		return claim, err
 	}
 	c.settle(ctx)
 	c.checked(ctx, d, businessKey, claim)
 	return claim, nil
-}
-
-var degradations = map[Fallback]string{
-	FailClosed: "consumption pauses until Redis serves",
-	FailOpen:   "going on without it",
 }
 
 var resultsInMetrics = map[Answer]string{
@@ -86,9 +82,11 @@ func (c *Consumer) checked(ctx context.Context, d amqp.Delivery, businessKey str
 	c.metrics.count(keyGuard, resultsInMetrics[claim.Answer], isReplay(d))
 	c.countCheck(ctx, d, claim.Answer)
 	attrs := append(attrsOf(d, businessKey), slog.String("key", claim.Key))
-	c.event(ctx, slog.LevelInfo, EventChecked, "key checked", append(attrs, slog.String("result", results[claim.Answer]))...)
+	c.o.Log.LogAttrs(ctx, slog.LevelInfo, "key checked",
+		c.about(EventChecked, append(attrs, slog.String("result", results[claim.Answer]))...)...)
 	if claim.Answer == First {
-		c.event(ctx, slog.LevelInfo, EventKeyAcquired, "key acquired", append(attrs, slog.Duration("ttl", claim.TTL))...)
+		c.o.Log.LogAttrs(ctx, slog.LevelInfo, "key acquired",
+			c.about(EventKeyAcquired, append(attrs, slog.Duration("ttl", claim.TTL))...)...)
 	}
 }
 
@@ -110,8 +108,8 @@ func (c *Consumer) succeed(ctx context.Context, s *session, d amqp.Delivery, bus
 }
 
 func (c *Consumer) skip(ctx context.Context, d amqp.Delivery, businessKey, guard string) {
-	c.event(ctx, slog.LevelInfo, EventSkipped, "skipped: the work is done already",
-		append(attrsOf(d, businessKey), slog.String("guard", guard))...)
+	c.o.Log.LogAttrs(ctx, slog.LevelInfo, "skipped: the work is done already",
+		c.about(EventSkipped, append(attrsOf(d, businessKey), slog.String("guard", guard))...)...)
 	c.ack(ctx, d)
 	c.report(ctx, d, outcomeDuplicate, guard)
 }

@@ -52,8 +52,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 		}
 		wait := c.o.Backoff.after(fails)
 		if !errors.Is(err, errPaused) {
-			c.event(ctx, slog.LevelWarn, EventDegraded, "not consuming: the broker does not serve",
-				slog.String("queue", c.o.Queue), slog.Duration("again_in", wait), slog.Any("err", err))
+			c.o.Log.LogAttrs(ctx, slog.LevelWarn, "not consuming: the broker does not serve",
+				c.about(EventDegraded, slog.String("queue", c.o.Queue), slog.Duration("again_in", wait), slog.Any("err", err))...)
 		}
 		sleep(ctx, wait)
 	}
@@ -76,8 +76,8 @@ func (c *Consumer) awaitRedis(ctx context.Context) bool {
 			return true
 		}
 		wait := c.o.Backoff.after(n)
-		c.event(ctx, slog.LevelWarn, EventDegraded, "consumption is paused: Redis does not serve",
-			slog.Duration("again_in", wait), slog.Any("err", err))
+		c.o.Log.LogAttrs(ctx, slog.LevelWarn, "consumption is paused: Redis does not serve",
+			c.about(EventDegraded, slog.Duration("again_in", wait), slog.Any("err", err))...)
 		sleep(ctx, wait)
 	}
 	return false

@@ -61,8 +61,8 @@ func (c *Consumer) let(ctx context.Context, d debt) bool {
 		return true
 	}
 	c.owe(d)
-	c.event(ctx, slog.LevelError, EventDegraded, "a key could not be cleared; it will be when Redis serves again",
-		slog.String("key", d.claim.Key), slog.Any("err", err))
+	c.o.Log.LogAttrs(ctx, slog.LevelError, "a key could not be cleared; it will be when Redis serves again",
+		c.about(EventDegraded, slog.String("key", d.claim.Key), slog.Any("err", err))...)
 	return false
 }
 
@@ -80,11 +80,11 @@ func (c *Consumer) pay(ctx context.Context, d debt) error {
 	case err != nil:
 		return err
 	case d.done && result != Marked:
-		c.event(ctx, slog.LevelWarn, EventDegraded, "the key was no longer this run's when the work was done",
-			slog.String("key", d.claim.Key), slog.String("result", string(result)))
+		c.o.Log.LogAttrs(ctx, slog.LevelWarn, "the key was no longer this run's when the work was done",
+			c.about(EventDegraded, slog.String("key", d.claim.Key), slog.String("result", string(result)))...)
 	case !d.done:
-		c.event(ctx, slog.LevelInfo, EventKeyCleared, "key cleared",
-			slog.String("key", d.claim.Key), slog.String("result", string(result)))
+		c.o.Log.LogAttrs(ctx, slog.LevelInfo, "key cleared",
+			c.about(EventKeyCleared, slog.String("key", d.claim.Key), slog.String("result", string(result)))...)
 	}
 	return nil
 }

@@ -29,9 +29,10 @@ func (c *Consumer) fail(ctx context.Context, s *session, d amqp.Delivery, busine
 		s.pause()
 	}
 	c.ack(ctx, d)
-	c.event(ctx, slog.LevelWarn, EventRunFailed, "run failed", append(attrsOf(d, businessKey),
-		slog.Int("failed_runs", failed), slog.String("exchange", to.Exchange), slog.String("routing_key", to.RoutingKey),
-		slog.String("type", typeOf(cause)), slog.String("err", bounded(cause.Error(), maxMessage)))...)
+	c.o.Log.LogAttrs(ctx, slog.LevelWarn, "run failed",
+		c.about(EventRunFailed, append(attrsOf(d, businessKey),
+			slog.Int("failed_runs", failed), slog.String("exchange", to.Exchange), slog.String("routing_key", to.RoutingKey),
+			slog.String("type", typeOf(cause)), slog.String("err", bounded(cause.Error(), maxMessage)))...)...)
 	c.reportFailure(ctx, d, failed, cause)
 }
 
@@ -44,8 +45,8 @@ func (c *Consumer) toLadder(ctx context.Context, s *session, to Address, m amqp.
 			return true
 		}
 		wait := c.o.Backoff.after(n)
-		c.event(ctx, slog.LevelError, EventDegraded, "the ladder does not take a message; it stays in hand",
-			slog.String("message_id", m.MessageId), slog.Duration("again_in", wait), slog.Any("err", err))
+		c.o.Log.LogAttrs(ctx, slog.LevelError, "the ladder does not take a message; it stays in hand",
+			c.about(EventDegraded, slog.String("message_id", m.MessageId), slog.Duration("again_in", wait), slog.Any("err", err))...)
 		if !sleep(s.stop, wait) {
 			return false
 		}

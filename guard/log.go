@@ -1,7 +1,6 @@
 package guard
 
 import (
-	"context"
 	"log/slog"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -21,9 +20,9 @@ const (
 // results are the words of EventChecked.
 var results = map[Answer]string{First: "FIRST", Done: "DUPLICATE", HeldByOther: "HELD", Unreadable: "UNREADABLE"}
 
-func (c *Consumer) event(ctx context.Context, level slog.Level, event, message string, attrs ...slog.Attr) {
-	attrs = append([]slog.Attr{slog.String("event", event), slog.String("consumer", c.o.Name)}, attrs...)
-	c.o.Log.LogAttrs(ctx, level, message, attrs...)
+// about begins the attributes of a line with what every line has.
+func (c *Consumer) about(event string, attrs ...slog.Attr) []slog.Attr {
+	return append([]slog.Attr{slog.String("event", event), slog.String("consumer", c.o.Name)}, attrs...)
 }
 
 // attrsOf names a delivery in a log line.

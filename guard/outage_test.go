@@ -111,7 +111,7 @@ func TestFailOpenGoesOnWithoutTheKey(t *testing.T) {
 	r.publish(t, "P1", amqp.Table{"dlo-message-id": "m", "dlo-replay-id": "1"}) // its report cannot be written either
 	stop := r.start(t)
 	r.waitRuns(t, 1)
-	r.waitEvent(t, guard.EventDegraded, "going on without it")
+	r.waitEvent(t, guard.EventDegraded, `"fallback":"open"`)
 	r.drained(t, stop)
 }
 

@@ -60,7 +60,8 @@ func (c *Consumer) countCheck(ctx context.Context, d amqp.Delivery, answer Answe
 		return nil
 	})
 	if err != nil {
-		c.event(ctx, slog.LevelWarn, EventDegraded, "a check was not counted", slog.Any("err", err))
+		c.o.Log.LogAttrs(ctx, slog.LevelWarn, "a check was not counted",
+			c.about(EventDegraded, slog.Any("err", err))...)
 	}
 }
 
@@ -82,7 +83,7 @@ func (c *Consumer) report(ctx context.Context, d amqp.Delivery, outcome, detail 
 		},
 	}).Err()
 	if err != nil {
-		c.event(ctx, slog.LevelWarn, EventDegraded, "an outcome was not reported",
-			slog.String("outcome", outcome), slog.Any("err", err))
+		c.o.Log.LogAttrs(ctx, slog.LevelWarn, "an outcome was not reported",
+			c.about(EventDegraded, slog.String("outcome", outcome), slog.Any("err", err))...)
 	}
 }

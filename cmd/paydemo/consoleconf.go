@@ -16,6 +16,8 @@ import (
 // consoleConf is what the demo's console is told.
 type consoleConf struct {
 	Listen, Metrics   string
+	Address           string // of the pages, as people reach them
+	Open              bool   // others can reach them too
 	Console, Business string // databases
 	Redis, Broker     string
 	Management        string
@@ -28,7 +30,8 @@ var consoleYAML = template.Must(template.New("console.yaml").Funcs(template.Func
 server:
   listen: {{q .Listen}}
   metrics_listen: {{q .Metrics}}
-  external_url: {{q (print "http://" .Listen)}}
+  external_url: {{q .Address}}
+  insecure_listen: {{.Open}}
 environment: {name: demo, color: green}
 database: {url: {{q .Console}}}
 redis: {urls: [{{q .Redis}}], mode: single}
@@ -59,38 +62,62 @@ func quote(s string) (string, error) {
 	return string(b), err
 }
 
-func newConsoleConf(o demoOptions, p place, runbook string) (consoleConf, error) {
+func newConsoleConf(ctx context.Context, o demoOptions, p place, runbook string) (consoleConf, error) {
 	c := consoleConf{
 		Console: p.console, Business: p.services.postgres, Redis: p.services.redis, Broker: p.services.amqp,
 		Management: p.services.management, Runbook: runbook, Queue: queueTerminal, Pattern: keyPattern,
 	}
 	var err error
-	if c.Listen, err = freeAddress(o.listen); err != nil {
+	if c.Listen, err = freeAddress(ctx, o.listen); err != nil {
 		return c, err
 	}
-	c.Metrics, err = freeAddress("127.0.0.1:9464")
+	c.Address = "http://" + asSeen(c.Listen)
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return c, fmt.Errorf("paydemo: demo: -listen: %w", err)
+	}
+	c.Open = !net.ParseIP(host).IsLoopback()
+	c.Metrics, err = freeAddress(ctx, "127.0.0.1:9464")
 	return c, err
 }
 
 // freeAddress returns address, or one with another port where that is in use.
-func freeAddress(address string) (string, error) {
-	host, _, err := net.SplitHostPort(address)
+func freeAddress(ctx context.Context, address string) (string, error) {
+	listener, err := listenNear(ctx, address)
 	if err != nil {
-		return "", fmt.Errorf("paydemo: demo: -listen: %w", err)
+		return "", err
 	}
-	var lc net.ListenConfig
-	listener, err := lc.Listen(context.Background(), "tcp", address)
-	if err != nil {
-		listener, err = lc.Listen(context.Background(), "tcp", net.JoinHostPort(host, "0"))
-	}
-	if err != nil {
-		return "", fmt.Errorf("paydemo: demo: find a port: %w", err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String(), nil
+	return listener.Addr().String(), listener.Close()
 }
 
-func (c consoleConf) url() string      { return "http://" + c.Listen + "/" }
+// listenNear listens on address, or on another port of the same host where that
+// is in use.
+func listenNear(ctx context.Context, address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("paydemo: demo: %q is no address: %w", address, err)
+	}
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		listener, err = lc.Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("paydemo: demo: listen near %s: %w", address, err)
+	}
+	return listener, nil
+}
+
+// asSeen is how a browser on this machine reaches a listener on all addresses.
+func asSeen(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err == nil && net.ParseIP(host).IsUnspecified() {
+		return net.JoinHostPort("localhost", port)
+	}
+	return address
+}
+
+func (c consoleConf) url() string      { return c.Address + "/" }
 func (c consoleConf) readyURL() string { return "http://" + c.Metrics + "/readyz" }
 
 // write keeps the file from others: it holds passwords.

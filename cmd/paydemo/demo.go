@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -21,6 +20,7 @@ type demoOptions struct {
 	name    string // of its virtual host and databases
 	dir     string // for its settings and logs
 	listen  string // the console's pages
+	page    string // where faults are caused and mended
 	tiers   []tier
 	times   string  // of the tiers, as they were given
 	rate    float64 // orders a second
@@ -37,6 +37,7 @@ func demoCommand(ctx context.Context, args []string) error {
 	flags.StringVar(&o.name, "name", "demo", "name for the demo's own virtual host and databases")
 	flags.StringVar(&o.dir, "dir", "", "folder for settings and logs (default .run/NAME)")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address of the console; another port is taken where this one is in use")
+	flags.StringVar(&o.page, "page", "127.0.0.1:8090", "address of the page that causes and mends faults; the console's runbook link leads there")
 	flags.StringVar(&o.times, "tiers", "2s,3s,4s", "times of the wait queues")
 	flags.Float64Var(&o.rate, "rate", 2, "orders a second")
 	flags.BoolVar(&o.keep, "keep", false, "go on with what an earlier demo left, rather than afresh")
@@ -117,20 +118,17 @@ type demo struct {
 }
 
 func (d *demo) run(ctx context.Context) error {
-	var lc net.ListenConfig
-	page, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	page, err := listenNear(ctx, d.o.page)
 	if err != nil {
-		return fmt.Errorf("paydemo: demo: %w", err)
+		return err
 	}
-	conf, err := newConsoleConf(d.o, d.place, "http://"+page.Addr().String()+"/")
+	conf, err := newConsoleConf(ctx, d.o, d.place, "http://"+asSeen(page.Addr().String())+"/")
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(d.o.dir, "console.yaml")
-	if err := conf.write(path); err != nil {
-		return err
-	}
-	if err := d.console("migrate", path).run(ctx); err != nil {
+	if err := errors.Join(conf.write(path), d.console("migrate", path).run(ctx)); err != nil {
+		_ = page.Close()
 		return err
 	}
 

@@ -95,7 +95,7 @@ func (st *stage) start(t *testing.T, args ...string) *show {
 	d := &show{done: make(chan error, 1)}
 	args = append([]string{
 		"demo", "-name", st.name, "-dir", st.dir, "-console", st.console,
-		"-listen", "127.0.0.1:0", "-tiers", "50ms,60ms,70ms", "-rate", "20",
+		"-listen", "127.0.0.1:0", "-page", "127.0.0.1:0", "-tiers", "50ms,60ms,70ms", "-rate", "20",
 	}, args...)
 	d.cmd = exec.CommandContext(context.Background(), os.Args[0], args...)
 	d.cmd.Env = append(withoutDLO(os.Environ()), append(st.s.environ(), "PAYDEMO_MAIN=1")...)
@@ -229,6 +229,19 @@ func TestDemoWithoutAConsoleSaysSo(t *testing.T) {
 	d := st.start(t)
 	if err := <-d.done; err == nil || !strings.Contains(d.errs.String(), "console migrate") {
 		t.Errorf("it ended with %v", err)
+	}
+}
+
+func TestDemoOnAllAddressesIsReachedByName(t *testing.T) {
+	t.Parallel()
+	for listen, want := range map[string]consoleConf{
+		"127.0.0.1:0": {Open: false, Address: "http://127.0.0.1:"},
+		"0.0.0.0:0":   {Open: true, Address: "http://localhost:"},
+	} {
+		c, err := newConsoleConf(t.Context(), demoOptions{listen: listen}, place{}, "")
+		if err != nil || c.Open != want.Open || !strings.HasPrefix(c.Address, want.Address) {
+			t.Errorf("%s: %+v, %v", listen, c, err)
+		}
 	}
 }
 
