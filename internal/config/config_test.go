@@ -95,6 +95,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"pattern without key", "pay_success:{business_key}", "pay_success:*", "must hold it once"},
 		{"pattern too wide", "mq:consumed:pay_success:{business_key}", "{business_key}", "every key of Redis"},
 		{"style", "style: flag", "style: string", `"string" is not one of flag, lock, status, hash`},
+		{"flag without its TTL", "ttl: 24h, ", "", "key_spaces.pay-success.ttl: is required for style flag"},
 		{"duration", "ttl: 24h", "ttl: one day", `line 21: "one day" is not a duration`},
 		{"negative duration", "ttl: 24h", "ttl: -1h", "is not a duration"},
 		{"replay into itself", "original_queue: auto", "original_queue: q.pay.dlx.terminal", "a replay would come straight back"},

@@ -166,6 +166,9 @@ func (c Config) validateSpaces(p *problems) {
 	for i, k := range c.KeySpaces {
 		path := p.name("key_spaces", i, k.Name, seen)
 		p.oneOf(path+".style", k.Style, "flag", "lock", "status", "hash")
+		if k.TTL == 0 && k.Style != "hash" {
+			p.add(path+".ttl", "is required for style %s: the age of a key is worked out from it, and a key of unknown age is never released", k.Style)
+		}
 		if n := strings.Count(k.Pattern, "{business_key}"); n != 1 {
 			p.add(path+".pattern", "holds {business_key} %d times, and must hold it once", n)
 		} else if k.Pattern == "{business_key}" {
