@@ -1,0 +1,87 @@
+// What the browser scripts share: one browser for each script, and a page that
+// fails its test for whatever goes wrong on it unseen.
+import { after } from "node:test";
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+export const base = process.env.CONSOLE;
+export const letters = JSON.parse(process.env.LETTERS); // ids by order
+export const out = fileURLToPath(new URL("../out/", import.meta.url));
+
+// Long, since the machine may be busy with other tests; nothing waits for it
+// that comes earlier.
+export const deadline = 45_000;
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM,
+  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+});
+after(() => browser.close());
+
+// withPage opens a page of its own and runs body with it. allow names the
+// answers of 400 and more that the test provokes.
+export async function withPage(options, body) {
+  const { allow = [], cookies = {}, ...context } = options;
+  const home = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: "en-GB", reducedMotion: "reduce", ...context });
+  try {
+    home.setDefaultTimeout(deadline);
+    const url = new URL(base).origin;
+    await home.addCookies(Object.entries(cookies).map(([name, value]) => ({ name: `dlo_${name}`, value, url })));
+    const problems = [];
+    home.on("page", (page) => watch(page, problems, allow));
+    await home.addInitScript(() => document.addEventListener("securitypolicyviolation",
+      (event) => console.error(`CSP: ${event.violatedDirective} blocks ${event.blockedURI} ${event.sample}`)));
+    await body(await home.newPage());
+    assert.ok(problems.length === 0, `what went wrong unseen:\n${problems.join("\n")}`);
+  } finally {
+    await home.close();
+  }
+}
+
+function watch(page, problems, allow) {
+  const say = (what) => problems.push(`${page.url()}: ${what}`);
+  page.on("pageerror", (error) => say(`error ${error.stack}`));
+  page.on("dialog", (dialog) => { say(`dialog ${dialog.message()}`); dialog.dismiss(); });
+  page.on("console", (message) => {
+    const provoked = allow.some((status) => message.text().includes(`status of ${status} `));
+    if (["error", "warning"].includes(message.type()) && !provoked) say(`console: ${message.text()}`);
+  });
+  page.on("requestfailed", (request) => {
+    // A page that is left ends its stream of events.
+    const left = new URL(request.url()).pathname.endsWith("/events") && request.failure().errorText === "net::ERR_ABORTED";
+    if (!left) say(`${request.method()} ${request.url()}: ${request.failure().errorText}`);
+  });
+  page.on("response", (response) => {
+    if (response.status() >= 400 && !allow.includes(response.status())) say(`${response.status()} of ${response.url()}`);
+  });
+}
+
+// see waits until the element stands there with the text.
+export async function see(root, testid, text) {
+  const found = root.getByTestId(testid).filter({ hasText: text }).first();
+  await found.waitFor();
+  return found;
+}
+
+// paydemo runs one command of the payment system.
+export const paydemo = (...args) => promisify(execFile)(process.env.PAYDEMO, args);
+
+// whileStopped holds the consumer back, so that what comes after it can be
+// seen to arrive.
+export async function whileStopped(body) {
+  const pid = Number(process.env.CONSUMER_PID);
+  process.kill(pid, "SIGSTOP");
+  try {
+    await body();
+  } finally {
+    process.kill(pid, "SIGCONT");
+  }
+}
+
+// mark is gone as soon as the page is loaded again.
+export const mark = (page) => page.evaluate(() => { window.sameLoad = true; });
+export const marked = (page) => page.evaluate(() => window.sameLoad === true);
