@@ -34,7 +34,8 @@ stop: ## stop what services started
 # --- prove ---
 
 .PHONY: test
-test: lint verify test-go test-e2e ## everything that CI proves
+test: ## everything that CI proves; a part that fails does not hide the others
+	@$(MAKE) --no-print-directory --keep-going verify lint test-go test-e2e
 
 .PHONY: test-unit
 test-unit: assets ## only the tests that need no service, fast
