@@ -129,6 +129,7 @@ func (s *Server) fail(err error, c echo.Context) {
 		answer = s.problem
 	}
 	if err := answer(c, f, err); err != nil {
-		s.logFailure(c, f.status, err)
+		s.logFailure(c, http.StatusInternalServerError, err)
+		c.Response().WriteHeader(f.status)
 	}
 }

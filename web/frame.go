@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"slices"
 
@@ -78,6 +79,9 @@ func (s *Server) frame(c echo.Context, section, title string) frame {
 		Scripts: s.assets.scripts(), Sprite: s.assets.url("sprite.svg"), Icon: s.assets.url("favicon.svg"),
 		may: actorOf(c).May,
 	}
+	if f.Actor == "" {
+		f.Actor = f.T("nobody")
+	}
 	if slices.Contains(tones, s.Environment.Color) {
 		f.EnvTone = s.Environment.Color
 	}
@@ -128,7 +132,8 @@ func (f frame) May(p string) bool { return f.may(auth.Permission(p)) }
 // gets its own status.
 func render(c echo.Context, status int, page templ.Component) error {
 	var b bytes.Buffer
-	if err := page.Render(c.Request().Context(), &b); err != nil {
+	// A reader who has left does not make the rendering fail: it asks nobody.
+	if err := page.Render(context.WithoutCancel(c.Request().Context()), &b); err != nil {
 		return err
 	}
 	return c.HTMLBlob(status, b.Bytes())

@@ -16,6 +16,7 @@ type problem struct {
 	Code      string         `json:"code"`
 	Detail    string         `json:"detail"`
 	Field     *string        `json:"field,omitempty"`
+	Position  *int           `json:"position,omitempty"` // in a query, counted from 1
 	RequestID string         `json:"request_id"`
 	Preflight *preflightJSON `json:"preflight,omitempty"`
 }
@@ -30,6 +31,9 @@ func (s *Server) problem(c echo.Context, f failure, err error) error {
 		if b.field != "" {
 			p.Field = &b.field
 		}
+	}
+	if q := (queryPosition{}); errors.As(err, &q) {
+		p.Position = &q.position
 	}
 	if pre, ok := preflightOf(err); ok {
 		shape := newPreflightJSON(pre)
