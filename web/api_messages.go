@@ -53,7 +53,7 @@ type eventJSON struct {
 	At       *time.Time `json:"at"`
 	Kind     string     `json:"kind"` // died, drained, replay, outcome, note or act
 	Round    *int       `json:"round,omitempty"`
-	ReplayID *int64     `json:"replay_id,omitempty"`
+	ReplayID *int64     `json:"replay_id,string,omitempty"`
 	By       *string    `json:"by,omitempty"`
 	What     *string    `json:"what,omitempty"` // the reason, the attempt, the outcome, the act
 	Detail   *string    `json:"detail,omitempty"`

@@ -157,4 +157,3 @@ func TestAnActIsAuditedWithWhoAndWhereFrom(t *testing.T) {
 		t.Errorf("acts are %+v, want %+v", o.store.Acts, want)
 	}
 }
-
