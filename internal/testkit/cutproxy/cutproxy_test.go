@@ -2,8 +2,10 @@ package cutproxy_test
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -66,17 +68,12 @@ func hearsNothing(t *testing.T, conn net.Conn) {
 	if err := conn.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := conn.Read(make([]byte, 1)); n > 0 || !isTimeout(err) {
+	if n, err := conn.Read(make([]byte, 1)); n > 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("heard %d bytes, %v; want silence", n, err)
 	}
 	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func isTimeout(err error) bool {
-	ne, ok := err.(net.Error)
-	return ok && ne.Timeout()
 }
 
 func TestForwardsBothWays(t *testing.T) {
@@ -93,7 +90,7 @@ func TestCutDropsConnectionsAndTakesNewOnes(t *testing.T) {
 	say(t, conn, "hello")
 	hears(t, conn, "hello")
 	p.Cut()
-	if _, err := conn.Read(make([]byte, 1)); err == nil || isTimeout(err) {
+	if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("connection still stands after Cut: %v", err)
 	}
 	again := connect(t, p)
@@ -105,7 +102,7 @@ func TestRefusedConnectionsEndAtOnce(t *testing.T) {
 	t.Parallel()
 	p := cutproxy.New(t, echo(t))
 	p.Refuse(true)
-	if _, err := connect(t, p).Read(make([]byte, 1)); err == nil || isTimeout(err) {
+	if _, err := connect(t, p).Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("refused connection still stands: %v", err)
 	}
 	p.Refuse(false)
