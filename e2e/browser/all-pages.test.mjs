@@ -4,7 +4,7 @@ import { test } from "node:test";
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { mkdir } from "node:fs/promises";
-import { base, letters, out, see, withPage } from "./console.mjs";
+import { base, letters, misfits, out, see, withPage } from "./console.mjs";
 
 const { source: axe } = createRequire(import.meta.url)("axe-core");
 const stale = letters.P20260928001;
@@ -34,8 +34,7 @@ async function check(page, name, variant) {
   await page.evaluate(axe); // past the policy, which is the browser's and not the tester's
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
   const found = violations.map((v) => `${v.id} (${v.impact}): ${v.nodes.map((n) => `${n.target} ${n.failureSummary}`).slice(0, 3).join(" | ")}`);
-  const [wide, room] = await page.evaluate(() => [document.scrollingElement.scrollWidth, innerWidth]);
-  if (wide > room) found.push(`it is ${wide} px wide in ${room} px`);
+  found.push(...await misfits(page));
   if (pictures) await page.screenshot({ path: `${out}${name}-${variant}.png`, fullPage: true });
   return found.map((f) => `${name}: ${f}`);
 }

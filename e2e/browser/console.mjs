@@ -67,6 +67,49 @@ export async function see(root, testid, text) {
   return found;
 }
 
+// misfits are the parts that are wider than their place: the page itself, what
+// sticks out of a panel, a button that its row cannot hold.
+export const misfits = (page) => page.evaluate(() => {
+  const found = [];
+  const wide = document.scrollingElement.scrollWidth;
+  if (wide > innerWidth) found.push(`the page is ${wide} px wide in ${innerWidth} px`);
+  const say = (e, room) => found.push(`${e.tagName.toLowerCase()}.${e.className} ends at ${Math.round(e.getBoundingClientRect().right)}, its place at ${Math.round(room)}: ${e.textContent.trim().slice(0, 40)}`);
+  for (const e of document.querySelectorAll(".panel *, .btn")) {
+    const box = e.getBoundingClientRect();
+    if (!box.width || e.closest("svg, .vh") || e.parentElement.closest(".scroll, pre")) continue;
+    if (e.matches(".btn")) {
+      if (getComputedStyle(e.parentElement).display === "contents") continue;
+      const row = e.parentElement.getBoundingClientRect().right - parseFloat(getComputedStyle(e.parentElement).paddingRight);
+      if (box.right > row + 1) say(e, row);
+    } else {
+      const panel = e.closest(".panel").getBoundingClientRect().right;
+      if (box.right > panel + 1) say(e, panel);
+    }
+  }
+  return found.slice(0, 5);
+});
+
+// turned are the texts of the page itself that something beside them made run
+// from right to left.
+export const turned = (page) => page.evaluate(() => {
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const at = (node, i) => {
+    const range = document.createRange();
+    range.setStart(node, i);
+    range.setEnd(node, i + 1);
+    return range.getBoundingClientRect();
+  };
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const text = node.data.trimEnd();
+    const first = text.search(/\S/);
+    if (first < 0 || text.length - first < 2 || !/^[\x20-\x7e\n]+$/.test(text)) continue;
+    const [a, b] = [at(node, first), at(node, text.length - 1)];
+    if (a.width && b.width && a.top === b.top && a.left > b.left) found.push(text.trim().slice(0, 60));
+  }
+  return found.slice(0, 5);
+});
+
 // paydemo runs one command of the payment system.
 export const paydemo = (...args) => promisify(execFile)(process.env.PAYDEMO, args);
 
