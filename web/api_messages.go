@@ -33,7 +33,7 @@ func (s *Server) apiMessages(c echo.Context) error {
 
 func (s *Server) apiMessage(c echo.Context) error {
 	ctx := c.Request().Context()
-	m, err := s.Messages.Message(ctx, c.Param("id"))
+	m, err := s.Messages.Message(ctx, param(c, "id"))
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ type eventJSON struct {
 
 func (s *Server) apiTimeline(c echo.Context) error {
 	ctx := c.Request().Context()
-	m, err := s.Messages.Message(ctx, c.Param("id"))
+	m, err := s.Messages.Message(ctx, param(c, "id"))
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (s *Server) apiAddNote(c echo.Context) error {
 		return err
 	}
 	act := s.act(c, "")
-	if err := s.Messages.AddNote(c.Request().Context(), c.Param("id"), text, act); err != nil {
+	if err := s.Messages.AddNote(c.Request().Context(), param(c, "id"), text, act); err != nil {
 		return err
 	}
 	return writeJSON(c, http.StatusCreated, map[string]any{"at": timeOrNull(act.At), "actor": act.Actor, "text": text})

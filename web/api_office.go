@@ -77,7 +77,7 @@ func (s *Server) apiTurn(c echo.Context, do func(context.Context, string, dlq.Ac
 			return err
 		}
 	}
-	status, err := s.statusOf(c.Param("name"))
+	status, err := s.statusOf(param(c, "name"))
 	if err != nil {
 		return err
 	}

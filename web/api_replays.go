@@ -84,7 +84,7 @@ func newDestinationJSON(d replay.Destination) *destinationJSON {
 }
 
 func (s *Server) apiPreflight(c echo.Context) error {
-	p, err := s.Replays.Preflight(c.Request().Context(), c.Param("id"), replay.Route(c.QueryParam("route")))
+	p, err := s.Replays.Preflight(c.Request().Context(), param(c, "id"), replay.Route(c.QueryParam("route")))
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (s *Server) apiReplay(c echo.Context) error {
 	}
 	act := s.act(c, reason)
 	r := replay.Request{
-		MessageID: c.Param("id"), Actor: act.Actor, From: act.From, Reason: reason, At: act.At,
+		MessageID: param(c, "id"), Actor: act.Actor, From: act.From, Reason: reason, At: act.At,
 		Override: in.Override, Route: in.Route,
 	}
 	for _, k := range in.ReleaseKeys {
@@ -179,7 +179,7 @@ func (s *Server) apiSettle(c echo.Context) error {
 	if err := s.settleAs(c, in.As, in.Reason); err != nil {
 		return err
 	}
-	m, err := s.Messages.Message(c.Request().Context(), c.Param("id"))
+	m, err := s.Messages.Message(c.Request().Context(), param(c, "id"))
 	if err != nil {
 		return err
 	}

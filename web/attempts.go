@@ -10,7 +10,6 @@ import (
 type attemptRow struct {
 	Replay     string
 	Href       string
-	MessageID  string
 	Message    string // its business key, or its id
 	MessageURL string
 	Round      string
@@ -24,7 +23,6 @@ type attemptRow struct {
 	To         sentence
 	Released   []releasedRow
 	Evidence   string // what the guards said just before it was sent, as JSON
-	Open       bool   // what became of it is not known yet
 }
 
 // releasedRow is one key that was released, or was to be, with a message.
@@ -47,10 +45,9 @@ func (f frame) attemptRows(items []replay.Item) []attemptRow {
 func (f frame) attemptRow(i replay.Item) attemptRow {
 	row := attemptRow{
 		Replay: f.T("replay.number", "ID", i.ReplayID), Href: f.replay(i.ReplayID),
-		MessageID: i.MessageID, Message: i.BusinessKey, MessageURL: f.message(i.MessageID),
+		Message: i.BusinessKey, MessageURL: f.message(i.MessageID),
 		Round: f.T("life.round", "Round", i.Round), At: f.ago(i.ClaimedAt), Settled: f.ago(i.SettledAt),
 		Verdict: f.verdict(i.Verdict), Attempt: f.attempt(i.Attempt), Detail: f.detail(i.Detail),
-		Open: i.Attempt == replay.Waiting || i.Attempt == replay.AttemptUnknown || i.Outcome == replay.Awaited,
 	}
 	if row.Message == "" {
 		row.Message = i.MessageID

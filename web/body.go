@@ -149,7 +149,7 @@ func hexDump(b []byte) string { return hex.Dump(b) }
 // downloadBody answers with the exact bytes, and makes sure that no browser
 // takes them for anything but a file.
 func (s *Server) downloadBody(c echo.Context) error {
-	ctx, id := c.Request().Context(), c.Param("id")
+	ctx, id := c.Request().Context(), param(c, "id")
 	round, err := roundOf(c)
 	if err != nil {
 		return err

@@ -88,7 +88,7 @@ func (s *Server) confirmReleaseReplay(c echo.Context) error {
 // replayStep reads what both confirm pages show.
 func (s *Server) replayStep(c echo.Context) (replayPage, replay.Preflight, error) {
 	ctx := c.Request().Context()
-	m, err := s.Messages.Message(ctx, c.Param("id"))
+	m, err := s.Messages.Message(ctx, param(c, "id"))
 	if err != nil {
 		return replayPage{}, replay.Preflight{}, err
 	}
@@ -174,7 +174,7 @@ func (s *Server) replayRequest(c echo.Context, form url.Values) (replay.Request,
 		return replay.Request{}, err
 	}
 	act := s.act(c, reason)
-	r := replay.Request{MessageID: c.Param("id"), Actor: act.Actor, From: act.From, Reason: reason, At: act.At, Route: replay.RouteAuto}
+	r := replay.Request{MessageID: param(c, "id"), Actor: act.Actor, From: act.From, Reason: reason, At: act.At, Route: replay.RouteAuto}
 	names, seen := form["key"], form["seen"]
 	if len(names) != len(seen) {
 		return r, malformed("seen", "each key needs the token that came with its reading")

@@ -65,7 +65,7 @@ func (p *errorPage) detailOf(err error) {
 // wayOut is where to go from here: back to what the act was about.
 func (p *errorPage) wayOut(c echo.Context, f failure) []button {
 	home := button{Text: p.T("error.home"), Href: p.overview()}
-	id, reading := c.Param("id"), c.Request().Method == http.MethodGet
+	id, reading := param(c, "id"), c.Request().Method == http.MethodGet
 	switch {
 	case f.status >= http.StatusInternalServerError && reading:
 		return []button{{Text: p.T("error.again"), Href: p.Here}, home}

@@ -40,7 +40,6 @@ type spaceRow struct {
 type keyPanel struct {
 	Name     string
 	State    mark
-	Verdict  mark
 	Text     string
 	Why      string
 	WhyNot   string
@@ -110,7 +109,6 @@ func (s *Server) keyPanel(f frame, k replay.KeyInspection) *keyPanel {
 	}
 	p.Text = f.T("keytext." + string(k.Key.State))
 	p.Why = f.of("why", k.Decision.Why)
-	p.Verdict = f.verdict(k.Decision.Verdict)
 	if k.Releasable && f.May("release") {
 		p.Release = with(f.to("keys", "release"), "key", k.Key.Name)
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/labstack/echo/v4"
 )
 
 // links builds every address of the console, so that it works under any base
@@ -96,4 +98,17 @@ func (l links) local(target string) string {
 		return l.overview()
 	}
 	return target
+}
+
+// param returns a part of the request's path as it was before it was escaped:
+// echo hands out the escaped form wherever an escape was needed.
+func param(c echo.Context, name string) string {
+	value := c.Param(name)
+	if c.Request().URL.RawPath == "" {
+		return value
+	}
+	if plain, err := url.PathUnescape(value); err == nil {
+		return plain
+	}
+	return value
 }

@@ -79,22 +79,18 @@ type whyPanel struct {
 	Last    stamp
 	Stack   string
 	Lines   string
-	Others  button
 }
 
 type lifeRow struct {
 	Round   string
 	Died    stamp
-	Drained stamp
-	Reason  string
 	Failure failureText
 	Replay  *button // whose copy came back
 	Body    button
-	Current bool
 }
 
 func (s *Server) showMessage(c echo.Context) error {
-	ctx, id := c.Request().Context(), c.Param("id")
+	ctx, id := c.Request().Context(), param(c, "id")
 	m, err := s.Messages.Message(ctx, id)
 	if err != nil {
 		return err
@@ -119,7 +115,7 @@ func (s *Server) showMessage(c echo.Context) error {
 		return err
 	}
 	pre, err := s.Replays.Preflight(ctx, m.ID, replay.RouteAuto)
-	s.verdict(c, &p, m, pre, err)
+	s.verdict(c, &p, pre, err)
 	p.notices(m, attempts)
 	p.acts(m, attempts, pre, err == nil)
 	return render(c, http.StatusOK, messageView(p))
@@ -199,8 +195,7 @@ var errNoLife = errors.New("the current life is not among those read")
 
 func (p *messagePage) life(m dlq.Message, l dlq.Life) lifeRow {
 	row := lifeRow{
-		Round: p.T("life.round", "Round", l.Round), Died: p.ago(l.DiedAt), Drained: p.ago(l.DrainedAt),
-		Reason: p.of("reason", string(l.Reason)), Failure: p.failure(l.Facts), Current: l.Round == m.Round,
+		Round: p.T("life.round", "Round", l.Round), Died: p.ago(l.DiedAt), Failure: p.failure(l.Facts),
 		Body: button{Text: p.T("body.download"), Href: with(p.to("messages", m.ID, "body"), "round", fmt.Sprint(l.Round))},
 	}
 	if l.ReplayID != 0 {
@@ -255,7 +250,7 @@ func (s *Server) around(ctx context.Context, p *messagePage, m dlq.Message) erro
 	return nil
 }
 
-func (s *Server) verdict(c echo.Context, p *messagePage, m dlq.Message, pre replay.Preflight, err error) {
+func (s *Server) verdict(c echo.Context, p *messagePage, pre replay.Preflight, err error) {
 	if err == nil {
 		p.Meet = s.meet(p.frame, pre)
 		return

@@ -21,10 +21,10 @@ func (s *Server) addNote(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Messages.AddNote(c.Request().Context(), c.Param("id"), text, s.act(c, "")); err != nil {
+	if err := s.Messages.AddNote(c.Request().Context(), param(c, "id"), text, s.act(c, "")); err != nil {
 		return err
 	}
-	return seeOther(c, s.links.message(c.Param("id"))+"#notes")
+	return seeOther(c, s.links.message(param(c, "id"))+"#notes")
 }
 
 func noteText(text string) (string, error) {

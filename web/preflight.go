@@ -33,6 +33,7 @@ type destinationText struct {
 	Head     sentence
 	Proof    string
 	By       sentence
+	Unacked  string // how many deliveries its consumers hold, where that is known
 	Warnings []string
 }
 
@@ -64,6 +65,9 @@ func (s *Server) meet(f frame, p replay.Preflight) *meetPanel {
 		ReadAt: f.ago(p.ReadAt), Again: f.Here, Verdict: f.verdict(p.Verdict),
 		Text: f.T("verdict." + string(p.Verdict) + ".text"), Why: f.of("why", p.Why),
 		Destination: f.destination(p.Destination),
+	}
+	if p.Unacked != nil {
+		m.Destination.Unacked = f.N("destination.unacked", *p.Unacked)
 	}
 	stops := false
 	for i, g := range p.Guards {

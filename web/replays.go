@@ -147,9 +147,9 @@ func (f frame) outcomeNotice(i replay.Item) flash {
 
 // replayID returns the id in the address; what is no number names no replay.
 func replayID(c echo.Context) (int64, error) {
-	id, err := strconv.ParseInt(c.Param("id"), 10, 64)
+	id, err := strconv.ParseInt(param(c, "id"), 10, 64)
 	if err != nil || id < 1 {
-		return 0, fmt.Errorf("web: replay %q: %w", c.Param("id"), dlq.ErrNotFound)
+		return 0, fmt.Errorf("web: replay %q: %w", param(c, "id"), dlq.ErrNotFound)
 	}
 	return id, nil
 }

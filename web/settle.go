@@ -22,7 +22,7 @@ const (
 )
 
 func (s *Server) confirmSettle(c echo.Context) error {
-	m, err := s.Messages.Message(c.Request().Context(), c.Param("id"))
+	m, err := s.Messages.Message(c.Request().Context(), param(c, "id"))
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (s *Server) settle(c echo.Context) error {
 	if err := s.settleAs(c, c.FormValue("as"), c.FormValue("reason")); err != nil {
 		return err
 	}
-	return seeOther(c, s.links.message(c.Param("id")))
+	return seeOther(c, s.links.message(param(c, "id")))
 }
 
 func (s *Server) settleAs(c echo.Context, as, reason string) error {
@@ -59,5 +59,5 @@ func (s *Server) settleAs(c echo.Context, as, reason string) error {
 	if err != nil {
 		return err
 	}
-	return s.Replays.Settle(c.Request().Context(), c.Param("id"), as == settledSent, s.act(c, reason))
+	return s.Replays.Settle(c.Request().Context(), param(c, "id"), as == settledSent, s.act(c, reason))
 }

@@ -103,7 +103,7 @@ func (s *Server) confirmPause(c echo.Context) error  { return s.confirmSource(c,
 func (s *Server) confirmResume(c echo.Context) error { return s.confirmSource(c, "resume") }
 
 func (s *Server) confirmSource(c echo.Context, act string) error {
-	status, err := s.statusOf(c.Param("name"))
+	status, err := s.statusOf(param(c, "name"))
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (s *Server) turn(c echo.Context, do func(context.Context, string, dlq.Act) 
 	if err != nil {
 		return err
 	}
-	status, err := s.statusOf(c.Param("name"))
+	status, err := s.statusOf(param(c, "name"))
 	if err != nil {
 		return err
 	}

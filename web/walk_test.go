@@ -49,22 +49,20 @@ func everyPage() map[string]int {
 // text there, and what a screen reader needs.
 func TestEveryPage(t *testing.T) {
 	t.Parallel()
-	for _, base := range []string{"/", "/dlo/"} {
-		for _, lang := range languages {
-			o := newOffice(t, at(base))
-			for path, status := range everyPage() {
-				t.Run(lang+" "+o.links.base+path, func(t *testing.T) {
-					w := o.get(o.links.base+path, "Accept-Language", lang)
-					doc := page(t, w, status)
-					checkPolicy(t, doc)
-					checkLinks(t, doc, o.links.base)
-					checkAccess(t, doc)
-					checkTexts(t, o.texts.in(lang), doc, lang)
-					if body := w.Body.String(); strings.Contains(body, "<script>alert") || strings.Contains(body, "<img src=x") {
-						t.Error("hostile text stands unescaped")
-					}
-				})
-			}
+	for lang, base := range map[string]string{"en": "/", "zh-CN": "/dlo/"} {
+		o := newOffice(t, at(base))
+		for path, status := range everyPage() {
+			t.Run(lang+" "+o.links.base+path, func(t *testing.T) {
+				w := o.get(o.links.base+path, "Accept-Language", lang)
+				doc := page(t, w, status)
+				checkPolicy(t, doc)
+				checkLinks(t, doc, o.links.base)
+				checkAccess(t, doc)
+				checkTexts(t, o.texts.in(lang), doc, lang)
+				if body := w.Body.String(); strings.Contains(body, "<script>alert") || strings.Contains(body, "<img src=x") {
+					t.Error("hostile text stands unescaped")
+				}
+			})
 		}
 	}
 }

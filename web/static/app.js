@@ -19,10 +19,13 @@
   }));
 
   // Copying is offered only where the browser allows it.
-  all("[data-copy-link]").forEach((button) => {
+  all("[data-copy], [data-copy-link]").forEach((button) => {
     if (!navigator.clipboard) return;
     button.hidden = false;
-    button.addEventListener("click", () => navigator.clipboard.writeText(location.origin + location.pathname));
+    button.addEventListener("click", () => {
+      const from = button.dataset.copy && $(button.dataset.copy);
+      navigator.clipboard.writeText(from ? from.textContent : location.origin + location.pathname);
+    });
   });
 
   // The act bar counts what is selected.

@@ -40,7 +40,7 @@ func (r *Replays) Preflight(_ context.Context, id string, _ replay.Route) (repla
 	}
 	p := replay.Preflight{
 		MessageID: id, Verdict: x.verdict, Why: x.why, Consent: replay.ConsentFor(x.verdict), AfterRelease: x.after,
-		ReadAt: ago(4 * time.Second), Guards: x.guards(),
+		ReadAt: ago(4 * time.Second), Guards: x.guards(), Unacked: at(int64(0)),
 		Destination: replay.Destination{
 			Route: replay.RouteReplayExchange, Exchange: "dlo.replay." + x.facts().Original.Queue, RoutingKey: "pay.success",
 			Queue: x.facts().Original.Queue, Why: replay.WhyRouteKeepsKey, Warnings: []string{replay.WarnNoConsumers},
