@@ -6,7 +6,8 @@ import (
 )
 
 // acts offers what the message's state, the verdict and the reader's roles
-// allow. One of them is the primary: what leads furthest.
+// allow. The primary is what leads furthest without a doubt; what has to be
+// agreed to first is offered beside it.
 func (p *messagePage) acts(m dlq.Message, attempts []replay.Item, pre replay.Preflight, known bool) {
 	release := button{Text: p.T("act.release_replay"), Href: p.to("messages", m.ID, "release"), Icon: "key", Title: p.T("act.release_replay_title")}
 	again := button{Text: p.T("act.replay"), Href: p.to("messages", m.ID, "replay"), Icon: "replay", Title: p.T("act.replay_title")}
@@ -23,7 +24,7 @@ func (p *messagePage) acts(m dlq.Message, attempts []replay.Item, pre replay.Pre
 			again.Text = p.T("act.replay_as_it_is")
 			p.Second = &again
 		}
-	case known && pre.Consent != replay.SentNever && pre.Consent != replay.SentReleased:
+	case known && pre.Consent == replay.SentFreely && m.State == dlq.Open:
 		p.Primary = &again
 	default:
 		p.Second = &again

@@ -47,7 +47,7 @@ func asDescribed(t *testing.T, method, path string, w *httptest.ResponseRecorder
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := httptest.NewRequest(method, path, nil)
+	r := httptest.NewRequestWithContext(context.Background(), method, path, nil)
 	route, params, err := router.FindRoute(r)
 	if err != nil {
 		t.Fatalf("%s %s is not described: %v", method, path, err)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"bytes"
 	"errors"
 	"io"
@@ -72,7 +73,7 @@ func (o office) do(r *http.Request) *httptest.ResponseRecorder {
 }
 
 func (o office) get(path string, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, path, nil)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
@@ -84,7 +85,7 @@ func (o office) form(path string, pairs ...string) *httptest.ResponseRecorder {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		v.Add(pairs[i], pairs[i+1])
 	}
-	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(v.Encode()))
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, path, strings.NewReader(v.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	return o.do(r)
 }
@@ -94,7 +95,7 @@ func (o office) json(method, path, body string) *httptest.ResponseRecorder {
 	if body != "" {
 		reader = strings.NewReader(body)
 	}
-	r := httptest.NewRequest(method, path, reader)
+	r := httptest.NewRequestWithContext(context.Background(), method, path, reader)
 	r.Header.Set("Content-Type", "application/json")
 	return o.do(r)
 }

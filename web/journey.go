@@ -1,6 +1,7 @@
 package web
 
 import (
+	"slices"
 	"time"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
@@ -31,8 +32,14 @@ func (p *messagePage) journey(m dlq.Message, l dlq.Life) {
 		p.Journey = []journeyStep{{Icon: "replay", Tone: "blue", Name: p.T("life.of_replay", "ID", l.ReplayID)}}
 	}
 	deaths := p.deaths(l.Headers)
-	if len(deaths) == 0 && l.Original.Queue != "" {
-		deaths = []journeyStep{{Icon: "x", Tone: "red", Name: l.Original.Queue, Wait: p.tries(l.RetryCount), At: p.at(l.FirstDiedAt)}}
+	if queue := l.Original.Queue; queue != "" && !slices.ContainsFunc(deaths, func(s journeyStep) bool { return s.Name == queue }) {
+		// A consumer that climbs its ladder by itself leaves no trace of its own
+		// queue with the broker.
+		first := journeyStep{Icon: "x", Tone: "red", Name: queue, Wait: p.tries(l.RetryCount)}
+		if len(deaths) == 0 {
+			first.At = p.at(l.FirstDiedAt)
+		}
+		deaths = append([]journeyStep{first}, deaths...)
 	}
 	if more := len(deaths) - maxJourney + 3; more > 0 {
 		deaths = append([]journeyStep{{Icon: "more", Name: p.N("journey.more", int64(more))}}, deaths[more:]...)
@@ -42,7 +49,8 @@ func (p *messagePage) journey(m dlq.Message, l dlq.Life) {
 	if l.DiedAtKnown {
 		terminal.At = p.at(l.DiedAt)
 	}
-	drained := journeyStep{Icon: "open", Tone: "amber", Name: p.T("journey.drained"), At: p.at(l.DrainedAt)}
+	now := p.state(m)
+	drained := journeyStep{Icon: now.Icon, Tone: now.Tone, Name: p.T("journey.drained"), At: p.at(l.DrainedAt)}
 	p.Journey = append(p.Journey, terminal, drained)
 	if took := l.DrainedAt.Sub(l.FirstDiedAt); !l.FirstDiedAt.IsZero() && took > 0 {
 		p.Lasted = p.T("journey.lasted", "Span", p.span(took))

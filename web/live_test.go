@@ -190,7 +190,7 @@ func TestAnEventOfManyLinesStaysOne(t *testing.T) {
 	t.Parallel()
 	w := httptest.NewRecorder()
 	o := newOffice(t)
-	c := o.echo.NewContext(httptest.NewRequest(http.MethodGet, "/", nil), w)
+	c := o.echo.NewContext(httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil), w)
 	out := &stream{c.Response(), http.NewResponseController(w)}
 	if err := out.event("x", "a\r\nb\rc\n\nevent: evil"); err != nil {
 		t.Fatal(err)

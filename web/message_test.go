@@ -37,9 +37,9 @@ func TestTheActsOfAMessageFollowItsStateAndVerdict(t *testing.T) {
 	for id, want := range map[string]string{
 		sample.StaleID:       "primary /release",
 		sample.WillRunID:     "primary /replay",
-		sample.NoKeyID:       "primary /replay", // by an override that the next step asks for
-		sample.RefusedID:     "primary /replay",
-		sample.ResolvedID:    "primary /replay",
+		sample.NoKeyID:       "second /replay", // the next step asks for an override
+		sample.RefusedID:     "second /replay",
+		sample.ResolvedID:    "second /replay",
 		sample.ReplayedID:    "",
 		sample.DiscardedID:   "second /messages/restore?id=" + sample.DiscardedID,
 		sample.QuarantinedID: "",

@@ -18,7 +18,7 @@ import (
 
 func newContext(t *testing.T) echo.Context {
 	t.Helper()
-	return echo.New().NewContext(httptest.NewRequest(http.MethodGet, "/", nil), httptest.NewRecorder())
+	return echo.New().NewContext(httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil), httptest.NewRecorder())
 }
 
 func TestTheOverviewSaysWhatIsWrong(t *testing.T) {

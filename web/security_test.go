@@ -69,7 +69,7 @@ func TestWhatAnotherSiteMakesABrowserSendIsRefused(t *testing.T) {
 				if strings.HasPrefix(path, "/api") {
 					body, kind = `{"text":"hello"}`, "application/json"
 				}
-				r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+				r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, path, strings.NewReader(body))
 				r.Header.Set("Content-Type", kind)
 				if tt.header != "" {
 					r.Header.Set(tt.header, tt.value)
@@ -94,7 +94,7 @@ func TestWithoutAuthenticationOnlyTheConsolesOwnNamesAreAnswered(t *testing.T) {
 		t.Run(host, func(t *testing.T) {
 			t.Parallel()
 			o := newOffice(t, func(o *Options) { o.AuthOff, o.ExternalURL = true, "https://dlo.example:8443" })
-			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil)
 			r.Host = host
 			if w := o.do(r); (w.Code == http.StatusOK) != known {
 				t.Errorf("host %q answers %d, known should be %v", host, w.Code, known)

@@ -50,7 +50,7 @@ type Options struct {
 	AuthOff bool
 
 	Now func() time.Time // default time.Now; its location is the one shown on pages
-	Log *slog.Logger     // default slog.Default
+	Log *slog.Logger     // default: nothing is logged
 }
 
 // Server is the console's HTTP handler. Run keeps its live updates going; the
@@ -115,7 +115,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.Now = time.Now
 	}
 	if o.Log == nil {
-		o.Log = slog.Default()
+		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return o, missing
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"log"
 	"net/http"
@@ -49,7 +50,7 @@ func run(listen, base, color string) error {
 		_ = srv.Close()
 	}()
 	log.Printf("storybook on http://%s%s", listen, base)
-	if err := srv.ListenAndServe(); err != http.ErrServerClosed {
+	if err := srv.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
