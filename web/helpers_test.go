@@ -1,8 +1,8 @@
 package web
 
 import (
-	"context"
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"log/slog"
