@@ -57,8 +57,8 @@ func keyAnswer(r KeyReading, e Evidence) GuardAnswer {
 		a.Says, a.Evidence, a.Problem = SaysUnknown, WhyRedis, clean(r.Err.Error())
 		return a
 	}
-	d := decideKey(r, e)
-	a.Says, a.Evidence, a.Seen = keySays[d.Verdict], d.Why, r.Key.Seen
+	a.Says, a.Evidence = keyWord(r, e)
+	a.Seen = r.Key.Seen
 	if age, known := r.Key.Age(); known {
 		a.Age, a.AgeSource = &age, r.Key.SinceFrom
 	}
@@ -67,6 +67,23 @@ func keyAnswer(r KeyReading, e Evidence) GuardAnswer {
 		a.TTL = &left
 	}
 	return a
+}
+
+// keyWord is what one readable key says. decideKey takes for granted that
+// nothing happened yet; where the business database says otherwise, or did not
+// answer, the key is only heard, and nothing is concluded from it.
+func keyWord(r KeyReading, e Evidence) (says, why string) {
+	_, decided := decideBusiness(e.State, e.Effect)
+	if decided || e.State.Err != nil || e.Effect.Err != nil {
+		switch r.Key.State {
+		case keys.Succeeded:
+			return SaysSkips, WhyKeyDone
+		case keys.Held:
+			return SaysUnproven, WhyKeyHeld
+		}
+	}
+	d := decideKey(r, e)
+	return keySays[d.Verdict], d.Why
 }
 
 func stateAnswer(s StateReading) GuardAnswer {

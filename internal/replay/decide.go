@@ -34,6 +34,8 @@ const (
 	WhyHeldStaleUnacked = "key_held_while_unacked"  // likewise, but consumers hold deliveries: look twice
 	WhySucceeded        = "key_succeeded"           // the consumer will ack without working
 	WhySucceededNothing = "key_succeeded_nothing"   // the key says done, the probes say that nothing happened
+	WhyKeyDone          = "key_done"                // the key says done; the business database decides
+	WhyKeyHeld          = "key_held"                // it is there and says no more; the business database decides
 	WhyHeldNoProbes     = "key_held_no_probes"      // only a human can tell
 )
 
