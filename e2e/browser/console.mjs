@@ -51,8 +51,8 @@ function watch(page, problems, allow) {
     if (["error", "warning"].includes(message.type()) && !provoked) say(`console: ${message.text()}`);
   });
   page.on("requestfailed", (request) => {
-    // A page that is left ends its stream of events.
-    const left = new URL(request.url()).pathname.endsWith("/events") && request.failure().errorText === "net::ERR_ABORTED";
+    // A page that is left ends its stream of events, and may not have its icon yet.
+    const left = request.failure().errorText === "net::ERR_ABORTED" && /\/(events|favicon\.svg)$/.test(new URL(request.url()).pathname);
     if (!left) say(`${request.method()} ${request.url()}: ${request.failure().errorText}`);
   });
   page.on("response", (response) => {
