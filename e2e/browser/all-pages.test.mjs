@@ -12,17 +12,18 @@ const key = encodeURIComponent("mq:consumed:pay_success:P20260928001");
 const pictures = Boolean(process.env.E2E_PICTURES);
 await mkdir(out, { recursive: true });
 
-// What the navigation leads to, in every theme, language and width …
+// What the navigation leads to, and the step that matters most, in every theme, language and width …
 const main = {
   overview: "/", messages: "/messages", message: `/messages/${stale}`, replays: "/replays", replay: "/replays/1",
   keys: "/keys", key: `/keys?key=${key}`, sources: "/sources", audit: "/audit", missing: "/nowhere",
+  "confirm-release": `/messages/${stale}/release`,
 };
 // … and the steps beside it, once wide and once on a phone.
 const more = {
   "messages-none": "/messages?q=nothing-like-it", "messages-bad": "/messages?retries_min=x", "messages-narrow": "/messages?state=open&source=pay-success&q=P-BANK",
   "message-back": `/messages/${letters["P-REFUNDED"]}`, "message-done": `/messages/${letters["P-BANK-DONE"]}`, "message-hostile": `/messages/${letters.hostile}`,
   "message-raw": `/messages/${stale}?view=raw`, "message-hex": `/messages/${stale}?view=hex`, "message-gone": "/messages/00000000-0000-7000-8000-000000000000",
-  "confirm-release": `/messages/${stale}/release`, "confirm-stop": `/messages/${stale}/replay`, "confirm-override": `/messages/${letters["P-REFUNDED"]}/replay`,
+  "confirm-stop": `/messages/${stale}/replay`, "confirm-override": `/messages/${letters["P-REFUNDED"]}/replay`,
   "confirm-discard": `/messages/discard?id=${stale}&id=${letters["P-BANK-DONE"]}`, "confirm-pause": "/sources/pay-success/pause", "key-release": `/keys/release?key=${key}`,
   "key-none": "/keys?key=nobody%3As", "replay-back": "/replays/2", "audit-about": `/audit?object=${encodeURIComponent(`message ${stale}`)}`, "audit-none": "/audit?object=message+none",
 };
