@@ -24,6 +24,7 @@ const (
 	ActSettle  = "settle"
 	ActPause   = "pause"
 	ActResume  = "resume"
+	ActCorrect = "correct" // the console learned that an outcome it had shown was not the last word
 )
 
 // Results that are not the act's own. An entry with ResultIntended is followed

@@ -132,8 +132,11 @@ func TestMistakesAreNamed(t *testing.T) {
 // All problems are reported at once, not one a start.
 func TestProblemsAreReportedTogether(t *testing.T) {
 	t.Parallel()
-	_, _, err := load(t, "environment: {name: x, color: pink}\nlog: {level: loud}\n")
-	for _, want := range []string{"database.url", "brokers", "sources", "environment.color", "log.level"} {
+	_, _, err := load(t, "environment: {name: x, color: pink}\nlog: {level: loud}\nserver: {grace: soon, lisen: x}\nauth: {mode: oidc}\n")
+	for _, want := range []string{
+		"database.url", "brokers", "sources", "environment.color", "log.level", "auth.mode",
+		`line 3: "soon" is not a duration`, `line 3: unknown key "lisen"`,
+	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error does not name %s:\n%v", want, err)
 		}

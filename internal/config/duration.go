@@ -41,7 +41,7 @@ func (d Duration) String() string {
 func (d *Duration) UnmarshalYAML(node *yaml.Node) error {
 	v, err := ParseDuration(node.Value)
 	if err != nil {
-		return fmt.Errorf("line %d: %w", node.Line, err)
+		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: %v", node.Line, err)}} // so that the rest is read on
 	}
 	*d = v
 	return nil

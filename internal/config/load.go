@@ -33,24 +33,29 @@ const (
 // log.
 func Load(in Input, need Need) (Config, []string, error) {
 	c := Default()
+	var fileErr error
 	if in.Path != "" {
-		if err := readFile(in.Path, &c); err != nil {
-			return c, nil, err
-		}
+		fileErr = readFile(in.Path, &c)
 	}
 	warnings, err := overlay(&c, in.Environ, in.Flags)
 	c.fill()
-	err = errors.Join(err, c.validate(need))
+	if !errors.Is(fileErr, errUnread) { // else every setting would be missing
+		err = errors.Join(err, c.validate(need))
+	}
+	err = errors.Join(fileErr, err)
 	if err != nil {
 		return c, warnings, err
 	}
 	return c, append(warnings, c.unused()...), nil
 }
 
+// errUnread says that nothing of the file could be taken.
+var errUnread = errors.New("read the configuration file")
+
 func readFile(path string, c *Config) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return fmt.Errorf("read the configuration file: %w", err)
+		return fmt.Errorf("%w: %w", errUnread, err)
 	}
 	return Parse(path, text, c)
 }
@@ -84,7 +89,7 @@ var (
 func explain(name string, err error) error {
 	var typed *yaml.TypeError
 	if !errors.As(err, &typed) {
-		return fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+		return fmt.Errorf("%w: %s: %s", errUnread, name, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	var all []error
 	for _, line := range typed.Errors {

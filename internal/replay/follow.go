@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/seed-d2bf649b/dead-letter-office/internal/audit"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/keys"
 )
@@ -121,6 +122,9 @@ func (s *Service) learn(ctx context.Context, tx pgx.Tx, replayID int64, id uuid.
 		}
 	}
 	if f.replaces(a) {
+		if err := auditCorrection(ctx, tx, a, f); err != nil {
+			return l, err
+		}
 		a.outcome, a.source, a.settledAt, a.settleAfter = f.outcome, f.source, &f.at, nil
 		a.detail = f.detail
 		l.outcome = f.outcome
@@ -134,6 +138,19 @@ func (s *Service) learn(ctx context.Context, tx pgx.Tx, replayID int64, id uuid.
 		return l, moveMessage(ctx, tx, id, next, s.now())
 	}
 	return l, nil
+}
+
+// auditCorrection keeps an outcome that was shown as settled and is no longer
+// true: an operator who acted on it finds it in the audit.
+func auditCorrection(ctx context.Context, tx pgx.Tx, a attempt, f finding) error {
+	if a.settledAt == nil {
+		return nil
+	}
+	return audit.Write(ctx, tx, audit.Entry{
+		At: f.at, Actor: operatorOfConsole, Act: audit.ActCorrect, Object: "message " + a.messageID.String(),
+		OperationID: operationOf(a.replayID), Result: string(f.outcome),
+		Reason: fmt.Sprintf("was %s by %s, is %s by %s", a.outcome, a.source, f.outcome, f.source),
+	})
 }
 
 // NoteReturn notes, in the transaction tx of the drain that stores the new
