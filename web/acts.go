@@ -18,6 +18,14 @@ func (p *messagePage) acts(m dlq.Message, attempts []replay.Item, pre replay.Pre
 			p.Primary = &settle
 		}
 	case !replayable(m) || !p.May("replay"):
+	case known && pre.Verdict == replay.AlreadyEffected && m.State == dlq.Open:
+		again.Text = p.T("act.replay_as_it_is")
+		p.Second = &again
+		if p.May("discard") {
+			p.First = &button{Text: p.T("act.discard_done"), Href: with(p.to("messages", "discard"), "id", m.ID), Icon: "archive"}
+		}
+	case known && len(pre.Releasable) > 0 && p.May("release") && !freeOnceReleased(pre):
+		p.Second = &release // what is left has to be agreed to
 	case known && len(pre.Releasable) > 0 && p.May("release"):
 		p.Primary = &release
 		if pre.Consent != replay.SentReleased {
@@ -41,6 +49,12 @@ func (p *messagePage) acts(m dlq.Message, attempts []replay.Item, pre replay.Pre
 		restore := button{Text: p.T("act.restore", "Name", p.Name), Href: with(p.to("messages", "restore"), "id", m.ID), Icon: "refresh"}
 		p.Second = &restore
 	}
+}
+
+// freeOnceReleased reports that nothing is left to agree to once the releasable
+// keys are gone.
+func freeOnceReleased(pre replay.Preflight) bool {
+	return replay.ConsentFor(pre.AfterRelease) == replay.SentFreely
 }
 
 // replayable reports that a replay may be asked for: an open message, or one

@@ -53,7 +53,7 @@ func (s *Server) confirmReplay(c echo.Context) error {
 	p.Action, p.Button = p.to("messages", p.ID, "replay"), p.T("act.replay_name", "Name", p.Name)
 	p.Heading = p.Button
 	p.Sentence = p.going(pre.Destination)
-	p.consent(pre.Verdict, pre.Consent)
+	p.consent(pre.Verdict, pre.Consent, pre.Guards)
 	if pre.Consent == replay.SentReleased {
 		p.Stop = p.T("confirm.needs_release")
 		if len(pre.Releasable) > 0 && p.May("release") {
@@ -77,7 +77,7 @@ func (s *Server) confirmReleaseReplay(c echo.Context) error {
 	for _, k := range pre.Releasable {
 		p.Keys = append(p.Keys, p.seenKey(k))
 	}
-	p.consent(pre.AfterRelease, replay.ConsentFor(pre.AfterRelease))
+	p.consent(pre.AfterRelease, replay.ConsentFor(pre.AfterRelease), guardsAfterRelease(pre))
 	if len(p.Keys) == 0 {
 		p.Stop = p.T("confirm.nothing_to_release")
 		p.Instead = &button{Text: p.T("act.replay"), Href: p.to("messages", p.ID, "replay"), Icon: "replay"}
@@ -101,7 +101,10 @@ func (s *Server) replayStep(c echo.Context) (replayPage, replay.Preflight, error
 		p.Name = m.ID
 	}
 	p.Title, p.again = p.T("act.replay_name", "Name", p.Name), m.State == dlq.Resolved
-	p.Meet = s.meet(p.frame, pre)
+	p.Meet = s.meet(p.frame, pre, shortType(m.Failure.Type))
+	if pre.Verdict == replay.AlreadyEffected && m.State == dlq.Open && p.May("discard") {
+		p.Instead = &button{Text: p.T("act.discard_instead"), Href: with(p.to("messages", "discard"), "id", m.ID), Icon: "archive"}
+	}
 	if !replayable(m) {
 		p.Stop = p.T("confirm.bad_state", "State", p.state(m).Text)
 	}
@@ -116,16 +119,16 @@ func (p *replayPage) going(d replay.Destination) sentence {
 }
 
 // consent puts what the verdict asks for on the page.
-func (p *replayPage) consent(v replay.Verdict, asks replay.Consent) {
+func (p *replayPage) consent(v replay.Verdict, asks replay.Consent, guards []replay.GuardAnswer) {
 	switch {
 	case p.Stop != "":
 	case asks == replay.SentNever:
 		p.Stop = p.T("confirm.never")
 	case asks == replay.SentOverride || p.again:
 		p.Override = string(v)
-		p.Agree = p.T("confirm.agree", "Fate", p.T("fate."+string(v)))
+		p.Agree = p.T("confirm.agree", "Fate", p.fate(v, guards))
 		if p.again {
-			p.Agree = p.T("confirm.agree_resolved", "Fate", p.T("fate."+string(v)))
+			p.Agree = p.T("confirm.agree_resolved", "Fate", p.fate(v, guards))
 		}
 		p.Danger = true
 	}

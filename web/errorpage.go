@@ -46,7 +46,7 @@ func (s *Server) failPage(c echo.Context, f failure, err error) error {
 	}
 	p.detailOf(err)
 	if pre, ok := preflightOf(err); ok {
-		p.Meet = s.meet(p.frame, pre)
+		p.Meet = s.meet(p.frame, pre, "")
 	}
 	p.Empty.Acts = p.wayOut(c, f)
 	return render(c, f.status, errorView(p))

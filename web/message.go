@@ -43,6 +43,7 @@ type messagePage struct {
 	List     string
 	Newer    string
 	Older    string
+	First    *button // offered before a replay: it adds nothing any more
 	Primary  *button
 	Second   *button
 	Menu     []button
@@ -252,7 +253,7 @@ func (s *Server) around(ctx context.Context, p *messagePage, m dlq.Message) erro
 
 func (s *Server) verdict(c echo.Context, p *messagePage, pre replay.Preflight, err error) {
 	if err == nil {
-		p.Meet = s.meet(p.frame, pre)
+		p.Meet = s.meet(p.frame, pre, shortType(p.Why.Type))
 		return
 	}
 	f := failureOf(err)

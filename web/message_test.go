@@ -27,7 +27,7 @@ func TestAMessageSaysWhyItDiedAndWhatAReplayWillMeet(t *testing.T) {
 	}
 	wantText(t, doc, testid("guards"), "1 Idempotency key holds it back, for 22 min")
 	wantText(t, doc, testid("guards"), "2 Order state lets it through Found INIT")
-	wantText(t, doc, testid("preflight"), "Release, then replay will run, all guards pass")
+	wantText(t, doc, testid("preflight"), "Release, then replay passes all guards")
 	wantText(t, doc, testid("headers"), "x-retry-count int32 5 taken off")
 }
 
@@ -39,6 +39,7 @@ func TestTheActsOfAMessageFollowItsStateAndVerdict(t *testing.T) {
 		sample.WillRunID:     "primary /replay",
 		sample.NoKeyID:       "second /replay", // the next step asks for an override
 		sample.RefusedID:     "second /replay",
+		sample.DoneID:        "first /messages/discard?id=" + sample.DoneID + ", second /replay",
 		sample.ResolvedID:    "second /replay",
 		sample.ReplayedID:    "",
 		sample.DiscardedID:   "second /messages/restore?id=" + sample.DiscardedID,
@@ -48,7 +49,7 @@ func TestTheActsOfAMessageFollowItsStateAndVerdict(t *testing.T) {
 	} {
 		doc := page(t, o.get("/messages/"+id), http.StatusOK)
 		var got []string
-		for _, act := range []string{"primary", "second"} {
+		for _, act := range []string{"primary", "first", "second"} {
 			if a := doc.Find(testid(act + "-act")); a.Length() > 0 {
 				got = append(got, act+" "+strings.TrimPrefix(a.AttrOr("href", ""), "/messages/"+id))
 			}

@@ -17,13 +17,13 @@ func TestTheListShowsTheNewestDeathFirst(t *testing.T) {
 	t.Parallel()
 	doc := page(t, newOffice(t).get("/messages?state=open"), http.StatusOK)
 	rows := doc.Find(testid("message"))
-	if rows.Length() != 9 {
-		t.Fatalf("%d rows, want 9", rows.Length())
+	if rows.Length() != 10 {
+		t.Fatalf("%d rows, want 10", rows.Length())
 	}
 	if got := rows.First().AttrOr("data-id", ""); got != sample.WillRunID {
 		t.Errorf("the first row is %s", got)
 	}
-	wantText(t, doc, testid("total"), "9 match")
+	wantText(t, doc, testid("total"), "10 match")
 	first := rows.First().Text()
 	if want := "4 min ago P20260928389 BankTimeout Harbour Bank gave no answer in 10 s 5 q.pay.success open"; dense(first) != dense(want) {
 		t.Errorf("the first row says %q, want %q", first, want)

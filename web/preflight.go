@@ -16,7 +16,8 @@ type preflighter interface {
 }
 
 // meetPanel is what a replay will meet: the verdict in words, then the way of
-// the message through the guards, then what each act leads to.
+// the message through the guards, then what each act leads to. It promises no
+// more than the guards said: whether the work then succeeds, they do not know.
 type meetPanel struct {
 	ReadAt      stamp
 	Again       string // reads it again
@@ -60,10 +61,10 @@ type fate struct {
 	Mark mark
 }
 
-func (s *Server) meet(f frame, p replay.Preflight) *meetPanel {
+func (s *Server) meet(f frame, p replay.Preflight, failure string) *meetPanel {
 	m := &meetPanel{
 		ReadAt: f.ago(p.ReadAt), Again: f.Here, Verdict: f.verdict(p.Verdict),
-		Text: f.T("verdict." + string(p.Verdict) + ".text"), Why: f.of("why", p.Why),
+		Text: f.verdictText(p, failure), Why: f.of("why", p.Why),
 		Destination: f.destination(p.Destination),
 	}
 	if p.Unacked != nil {
@@ -76,8 +77,8 @@ func (s *Server) meet(f frame, p replay.Preflight) *meetPanel {
 		stops = stops || step.Stops
 		m.Guards = append(m.Guards, step)
 	}
-	if slices.ContainsFunc(m.Guards, func(g guardStep) bool { return g.Stops && g.Why == m.Why }) {
-		m.Why = "" // the guard that stops it says so already
+	if slices.ContainsFunc(m.Guards, func(g guardStep) bool { return g.Why == m.Why }) {
+		m.Why = "" // the guard says so already
 	}
 	m.Fates = f.fates(p)
 	for _, id := range p.NewerSucceeded {
@@ -173,14 +174,80 @@ func (f frame) guardFound(g replay.GuardAnswer) sentence {
 	return nil
 }
 
+// verdictText is the sentence of the verdict, with what makes it this
+// message's own: failure, which killed it, and whether a probe was asked.
+func (f frame) verdictText(p replay.Preflight, failure string) string {
+	id := "verdict." + string(p.Verdict) + ".text"
+	switch {
+	case p.Verdict == replay.WillRun && failure != "":
+		return f.T(id+"_by", "Failure", failure)
+	case p.Verdict == replay.StaleKey && slices.ContainsFunc(p.Guards, saysUndone):
+		return f.T(id + "_undone")
+	}
+	return f.T(id)
+}
+
+// saysUndone reports that g is a probe which found that nothing was done.
+func saysUndone(g replay.GuardAnswer) bool {
+	return g.Kind != replay.KindKey && g.Says == replay.SaysPasses
+}
+
 // fates say what each act leads to.
 func (f frame) fates(p replay.Preflight) []fate {
-	as := fate{f.T("fate.as_it_is"), f.verdict(p.Verdict)}
-	as.Mark.Text = f.T("fate." + string(p.Verdict))
-	if len(p.Releasable) == 0 || p.AfterRelease == "" || p.AfterRelease == p.Verdict {
+	as := fate{f.T("fate.as_it_is"), f.fateMark(p.Verdict, p.Guards)}
+	if len(p.Releasable) == 0 || p.AfterRelease == "" {
 		return []fate{as}
 	}
-	released := fate{f.T("fate.released"), f.verdict(p.AfterRelease)}
-	released.Mark.Text = f.T("fate." + string(p.AfterRelease))
+	released := fate{f.T("fate.released"), f.fateMark(p.AfterRelease, guardsAfterRelease(p))}
+	if released.Mark == as.Mark {
+		return []fate{as}
+	}
 	return []fate{as, released}
+}
+
+// fateMark is what becomes of a message with the verdict v at these guards.
+func (f frame) fateMark(v replay.Verdict, guards []replay.GuardAnswer) mark {
+	m := f.verdict(v)
+	m.Text = f.fate(v, guards)
+	if g, stopped := firstStop(guards); stopped && fateID(v, guards) != string(v) {
+		m.Icon, m.Tone = saysLooks[g.Says].icon, saysLooks[g.Says].tone
+	}
+	return m
+}
+
+func (f frame) fate(v replay.Verdict, guards []replay.GuardAnswer) string {
+	return f.T("fate." + fateID(v, guards))
+}
+
+// fateID returns the text for what becomes of a message. The business database
+// decides the verdict, and yet the key is asked first: where it stops the
+// message, the others are never reached.
+func fateID(v replay.Verdict, guards []replay.GuardAnswer) string {
+	g, stopped := firstStop(guards)
+	if !stopped || g.Kind != replay.KindKey {
+		return string(v)
+	}
+	switch {
+	case v == replay.AlreadyEffected, v == replay.RefusedByState:
+		return string(v) + "." + g.Says
+	case v == replay.StaleKey && g.State == string(keys.Held):
+		return string(v) + ".held"
+	}
+	return string(v)
+}
+
+// firstStop returns the guard at which the message's way ends.
+func firstStop(guards []replay.GuardAnswer) (replay.GuardAnswer, bool) {
+	i := slices.IndexFunc(guards, func(g replay.GuardAnswer) bool { return stopping(g.Says) })
+	if i < 0 {
+		return replay.GuardAnswer{}, false
+	}
+	return guards[i], true
+}
+
+// guardsAfterRelease are the guards without the keys that a release takes away.
+func guardsAfterRelease(p replay.Preflight) []replay.GuardAnswer {
+	return slices.DeleteFunc(slices.Clone(p.Guards), func(g replay.GuardAnswer) bool {
+		return slices.ContainsFunc(p.Releasable, func(k keys.Key) bool { return k.Name == g.Key })
+	})
 }

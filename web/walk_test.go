@@ -15,7 +15,7 @@ import (
 
 var sampleIDs = []string{
 	sample.StaleID, sample.WillRunID, sample.NoKeyID, sample.ReplayedID, sample.ResolvedID, sample.DiscardedID, sample.QuarantinedID,
-	sample.UnknownID, sample.HostileID, sample.RefusedID, sample.ExpiredID, sample.BinaryID, sample.UnreadID,
+	sample.UnknownID, sample.HostileID, sample.RefusedID, sample.ExpiredID, sample.BinaryID, sample.UnreadID, sample.DoneID,
 }
 
 // everyPage is the path of each page in each of its situations, with the status.

@@ -88,6 +88,9 @@ func (x situation) guards() []replay.GuardAnswer {
 	}
 	k := x.keyReading()
 	g := replay.GuardAnswer{Name: "pay-success", Kind: replay.KindKey, Says: replay.SaysPasses, Key: k.Name, State: string(k.State), Evidence: x.why, Seen: k.Seen}
+	if x.verdict == replay.AlreadyEffected {
+		g.Evidence = map[keys.State]string{keys.Processing: replay.WhyStuck, keys.Succeeded: replay.WhyKeyDone}[x.key]
+	}
 	switch x.key {
 	case keys.Held, keys.Processing:
 		g.Says = replay.SaysBlocks

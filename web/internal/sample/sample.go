@@ -33,6 +33,7 @@ const (
 	ExpiredID     = "0199a1b2-0000-7000-8000-00000000000b"
 	BinaryID      = "0199a1b2-0000-7000-8000-00000000000c"
 	UnreadID      = "0199a1b2-0000-7000-8000-00000000000d"
+	DoneID        = "0199a1b2-0000-7000-8000-00000000000e" // the work is done, and its key was left behind
 )
 
 // Spaces are the sample key spaces.
@@ -91,7 +92,11 @@ var looks = map[string]situation{
 	RefusedID: {business: "P20260928118", state: dlq.Open, died: 14 * time.Minute, failure: illegal, verdict: replay.RefusedByState, why: replay.WhyStateOther, key: keys.Absent, order: "REFUNDED"},
 	ExpiredID: {business: "C20260928013", state: dlq.Open, died: 2 * time.Hour, reason: dlq.Expired, verdict: replay.InProgress, why: replay.WhyProcessingYoung, key: keys.Processing, keyAge: time.Minute, order: "INIT", source: "order-callback"},
 	BinaryID:  {business: "C20260928022", state: dlq.Open, died: 9 * time.Minute, failure: signature, verdict: replay.WillSkip, why: replay.WhySucceeded, key: keys.Succeeded, source: "order-callback", body: "\x00\x01\xff binary \x7f"},
-	UnreadID:  {business: "P20260928364", state: dlq.Open, died: 7 * time.Minute, failure: timeout, unavailable: true},
+	DoneID: {
+		business: "P20260928402", state: dlq.Open, died: 8 * time.Minute, failure: timeout, verdict: replay.AlreadyEffected, why: replay.WhyEffectAndState,
+		key: keys.Processing, keyAge: 20 * time.Minute, order: "PAID", effect: true,
+	},
+	UnreadID: {business: "P20260928364", state: dlq.Open, died: 7 * time.Minute, failure: timeout, unavailable: true},
 }
 
 var (
