@@ -89,13 +89,31 @@ func failureOf(err error) failure {
 			return f.failure
 		}
 	}
-	if p := (*pgconn.ConnectError)(nil); errors.As(err, &p) {
+	if databaseDown(err) {
 		return failure{http.StatusServiceUnavailable, "database_unavailable"}
 	}
 	if h := (*echo.HTTPError)(nil); errors.As(err, &h) {
 		return failure{h.Code, codeOfStatus(h.Code)}
 	}
 	return failure{http.StatusInternalServerError, "internal"}
+}
+
+// databaseDown reports that the database cannot be reached, or answers that it
+// cannot do the work now: read-only, out of resources, shutting down, or not in
+// time.
+func databaseDown(err error) bool {
+	if p := (*pgconn.ConnectError)(nil); errors.As(err, &p) {
+		return true
+	}
+	p := (*pgconn.PgError)(nil)
+	if !errors.As(err, &p) {
+		return false
+	}
+	switch p.Code {
+	case "25006", "57014", "55P03": // read-only, cancelled by its timeout, lock not had in time
+		return true
+	}
+	return strings.HasPrefix(p.Code, "53") || strings.HasPrefix(p.Code, "57P0")
 }
 
 func codeOfStatus(status int) string {

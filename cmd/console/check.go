@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -59,7 +61,7 @@ func (k *checker) database(ctx context.Context, c config.Config) {
 	defer pool.Close()
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	if err := pool.Ping(ctx); err != nil {
+	if err := writable(ctx, pool); err != nil {
 		k.line("database", "", unreachable(c.Database.URL, err))
 		return
 	}
@@ -91,9 +93,27 @@ func (k *checker) brokers(ctx context.Context, c config.Config) {
 			management[b.Name] = rabbit.NewManagement(b.ManagementURL.Reveal(), b.URL.Reveal())
 		}
 	}
+	for _, b := range c.Brokers {
+		k.publishing(ctx, b)
+	}
 	for _, s := range c.Sources {
 		k.source(ctx, s, urls[s.Broker], management[s.Broker])
 	}
+}
+
+// publishing sends a message to a queue that does not exist: that it comes
+// back as unroutable shows that the user may publish. Whether the user may read
+// the terminal queues cannot be tried without touching their messages.
+func (k *checker) publishing(ctx context.Context, b config.Broker) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	p := rabbit.NewPublisher(b.URL.Reveal(), "dead-letter-office check", nil)
+	defer p.Close()
+	err := p.Publish(ctx, rabbit.Message{RoutingKey: "dlo.check." + rand.Text()})
+	if errors.Is(err, rabbit.ErrReturned) {
+		err = nil
+	}
+	k.line("broker "+b.Name, b.URL.String()+" takes messages", err)
 }
 
 func (k *checker) source(ctx context.Context, s config.Source, url string, m *rabbit.Management) {
@@ -146,5 +166,5 @@ func (k *checker) guards(ctx context.Context, c config.Config, d config.Business
 // unreachable keeps the driver's cause and names the server without its
 // password.
 func unreachable(address config.Secret, err error) error {
-	return fmt.Errorf("%s does not answer: %w", address, err)
+	return fmt.Errorf("%s: %w", address, err)
 }

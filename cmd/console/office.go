@@ -73,7 +73,7 @@ func newOffice(ctx context.Context, c config.Config, reg prometheus.Registerer, 
 
 // connect prepares the clients of everything outside.
 func (o *office) connect(ctx context.Context, c config.Config) (err error) {
-	if o.pool, err = openPool(c.Database.URL, "dead-letter-office"); err != nil {
+	if o.pool, err = openStore(c.Database.URL); err != nil {
 		return err
 	}
 	for _, d := range c.BusinessDatabases {
@@ -143,7 +143,7 @@ func (o *office) buildPages(c config.Config) error {
 
 // watch lists what must answer before the console calls itself ready.
 func (o *office) watch() {
-	o.ready.always["postgres"] = o.pool.Ping
+	o.ready.always["postgres"] = func(ctx context.Context) error { return writable(ctx, o.pool) }
 	o.ready.always["schema"] = func(ctx context.Context) error { return migrations.Check(ctx, o.pool) }
 	if o.registry != nil {
 		o.ready.once["redis"] = o.registry.Ping

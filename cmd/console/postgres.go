@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -17,6 +18,33 @@ func openPool(address config.Secret, application string) (*pgxpool.Pool, error) 
 		return nil, err
 	}
 	return pgxpool.NewWithConfig(context.Background(), settings)
+}
+
+// openStore prepares the connections that pages, drains and replays share. A
+// statement that waits or runs for too long ends, so that one of them never
+// hangs a page.
+func openStore(address config.Secret) (*pgxpool.Pool, error) {
+	settings, err := poolConfig(address, "dead-letter-office")
+	if err != nil {
+		return nil, err
+	}
+	settings.ConnConfig.RuntimeParams["statement_timeout"] = "30s"
+	settings.ConnConfig.RuntimeParams["lock_timeout"] = "10s"
+	return pgxpool.NewWithConfig(context.Background(), settings)
+}
+
+// writable returns an error where the database answers and takes no writes: a
+// standby, or one that was set to read-only.
+func writable(ctx context.Context, pool *pgxpool.Pool) error {
+	var readOnly bool
+	const sql = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean"
+	if err := pool.QueryRow(ctx, sql).Scan(&readOnly); err != nil {
+		return err
+	}
+	if readOnly {
+		return errors.New("the database is read-only: nothing can be drained, replayed or noted")
+	}
+	return nil
 }
 
 // openProbePool prepares few, read-only connections to a business database.
