@@ -35,7 +35,7 @@ const usage = `Dead Letter Office, a console for RabbitMQ terminal dead-letter q
 
 Every command takes --config FILE (or DLO_CONFIG; console.yaml where it exists)
 and a flag for each setting, such as --server.listen; environment variables
-such as DLO_SERVER_LISTEN do the same. README.md has them all.
+such as DLO_SERVER_LISTEN do the same. README.md explains them.
 `
 
 // command is one word of the command line.
@@ -91,9 +91,10 @@ func parseFlags(name string, args, environ []string, stderr io.Writer) (config.I
 	in := config.Input{Environ: environ, Flags: map[string]string{}}
 	flags := flag.NewFlagSet("console "+name, flag.ContinueOnError)
 	flags.SetOutput(stderr)
+	flags.Usage = func() { fmt.Fprint(stderr, usage) }
 	flags.StringVar(&in.Path, "config", defaultPath(environ), "the YAML `file` with the settings")
 	for _, path := range config.Settings() {
-		flags.Func(path, "", func(v string) error {
+		flags.Func(path, "sets `"+path+"` of the settings", func(v string) error {
 			in.Flags[path] = v
 			return nil
 		})

@@ -195,7 +195,8 @@ func (d *demo) announce(ctx context.Context, conf consoleConf, stop context.Canc
 		return
 	}
 	fmt.Printf("Dead Letter Office: %s\n", conf.url())
-	say("payments are flowing and some will fail; Ctrl-C stops all of it")
+	say("payments are flowing and some will fail; Ctrl-C stops the demo, and the next one begins afresh (--keep goes on)")
+	say("the payment system's own page, to mend what failed: " + conf.Runbook)
 }
 
 // say tells people how far the demo is. Standard output is for the address.
