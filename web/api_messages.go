@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -15,11 +16,10 @@ import (
 )
 
 func (s *Server) apiMessages(c echo.Context) error {
-	f, err := queryOf(c.QueryParams()).filter()
+	f, err := s.selecting(c.Request().Context(), queryOf(c.QueryParams()))
 	if err != nil {
 		return err
 	}
-	f.Now = s.Now()
 	page, err := s.Messages.List(c.Request().Context(), f)
 	if err != nil {
 		return err
@@ -150,7 +150,8 @@ func (s *Server) apiAddNote(c echo.Context) error {
 }
 
 // selectionJSON is what an act on many is about: ids, or words that bodies
-// have. It is frozen when the request is taken.
+// have. It is frozen when the request is taken. What is empty or blank selects
+// nothing: it is never taken for "all".
 type selectionJSON struct {
 	IDs   []string `json:"ids"`
 	Query *string  `json:"query"`
@@ -161,10 +162,16 @@ const maxSelection = 1000
 
 func (s *Server) selected(ctx context.Context, sel *selectionJSON) ([]string, error) {
 	switch {
-	case sel == nil || len(sel.IDs) == 0 && sel.Query == nil:
+	case sel == nil || sel.IDs == nil && sel.Query == nil:
 		return nil, invalid("selection", `selection: give {"ids":[…]} or {"query":"…"}`)
-	case len(sel.IDs) > 0 && sel.Query != nil:
+	case sel.IDs != nil && sel.Query != nil:
 		return nil, invalid("selection", "selection: ids or query, not both")
+	case sel.Query == nil && len(sel.IDs) == 0:
+		return nil, invalid("selection.ids", "selection.ids: is empty, and selects nothing")
+	case slices.ContainsFunc(sel.IDs, isBlank):
+		return nil, invalid("selection.ids", "selection.ids: an id is empty")
+	case sel.Query != nil && isBlank(*sel.Query):
+		return nil, invalid("selection.query", "selection.query: is empty, and selects nothing")
 	case len(sel.IDs) > maxSelection:
 		return nil, invalid("selection.ids", fmt.Sprintf("selection.ids: at most %d", maxSelection))
 	case sel.Query == nil:
@@ -172,12 +179,17 @@ func (s *Server) selected(ctx context.Context, sel *selectionJSON) ([]string, er
 		slices.Sort(ids)
 		return slices.Compact(ids), nil
 	}
-	text, err := searchText(*sel.Query)
+	text, err := searchText(strings.TrimSpace(*sel.Query))
 	if err != nil {
 		return nil, err
 	}
+	if isBlank(text) { // it was quoted
+		return nil, invalid("selection.query", "selection.query: is empty, and selects nothing")
+	}
 	return s.matching(ctx, dlq.Filter{Text: text, Limit: maxLimit, Now: s.Now()})
 }
+
+func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
 
 // matching returns the ids of all that f selects.
 func (s *Server) matching(ctx context.Context, f dlq.Filter) ([]string, error) {

@@ -64,7 +64,7 @@ func (s *Server) apiSources(c echo.Context) error {
 func (s *Server) apiPause(c echo.Context) error  { return s.apiTurn(c, s.Sources.Pause) }
 func (s *Server) apiResume(c echo.Context) error { return s.apiTurn(c, s.Sources.Resume) }
 
-// apiTurn pauses or resumes; a reason is welcome and not asked for.
+// apiTurn pauses or resumes, with a reason as the pages ask for.
 func (s *Server) apiTurn(c echo.Context, do func(context.Context, string, dlq.Act) error) error {
 	var in struct {
 		Reason string `json:"reason"`
@@ -72,16 +72,15 @@ func (s *Server) apiTurn(c echo.Context, do func(context.Context, string, dlq.Ac
 	if err := readOptionalJSON(c, &in); err != nil {
 		return err
 	}
-	if in.Reason != "" {
-		if _, err := reasonOf(in.Reason); err != nil {
-			return err
-		}
+	reason, err := reasonOf(in.Reason)
+	if err != nil {
+		return err
 	}
 	status, err := s.statusOf(param(c, "name"))
 	if err != nil {
 		return err
 	}
-	if err := do(c.Request().Context(), status.Name, s.act(c, in.Reason)); err != nil {
+	if err := do(c.Request().Context(), status.Name, s.act(c, reason)); err != nil {
 		return err
 	}
 	counts, err := s.Messages.OpenCounts(c.Request().Context())

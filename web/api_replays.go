@@ -29,6 +29,9 @@ func (s *Server) apiReplay(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := areVerdicts(in.Override); err != nil {
+		return err
+	}
 	act := s.act(c, reason)
 	r := replay.Request{
 		MessageID: param(c, "id"), Actor: act.Actor, From: act.From, Reason: reason, At: act.At,

@@ -227,6 +227,25 @@ func TestARequestThatCannotBeTakenNamesTheField(t *testing.T) {
 		{"an empty note", "POST", message + "/notes", `{"text":""}`, 422, "invalid", "text"},
 		{"no selection", "POST", v1 + "/preflight", `{}`, 422, "invalid", "selection"},
 		{"two selections", "POST", v1 + "/preflight", `{"selection":{"ids":["x"],"query":"y"}}`, 422, "invalid", "selection"},
+		{"an empty query to discard", "POST", v1 + "/messages/discard", `{"selection":{"query":""},"reason":"r"}`, 422, "invalid", "selection.query"},
+		{"a blank query to discard", "POST", v1 + "/messages/discard", `{"selection":{"query":" \t "},"reason":"r"}`, 422, "invalid", "selection.query"},
+		{"a quoted blank query to restore", "POST", v1 + "/messages/restore", `{"selection":{"query":"\" \""},"reason":"r"}`, 422, "invalid", "selection.query"},
+		{"an empty quotation to restore", "POST", v1 + "/messages/restore", `{"selection":{"query":"\"\""},"reason":"r"}`, 422, "invalid", "selection.query"},
+		{"an empty query to look ahead", "POST", v1 + "/preflight", `{"selection":{"query":""}}`, 422, "invalid", "selection.query"},
+		{"no ids", "POST", v1 + "/messages/discard", `{"selection":{"ids":[]},"reason":"r"}`, 422, "invalid", "selection.ids"},
+		{"an empty id", "POST", v1 + "/preflight", `{"selection":{"ids":["x",""]}}`, 422, "invalid", "selection.ids"},
+		{"no ids and a query", "POST", v1 + "/preflight", `{"selection":{"ids":[],"query":"y"}}`, 422, "invalid", "selection"},
+		{"an override that is no verdict", "POST", message + "/replay", `{"reason":"r","override":["always"]}`, 422, "invalid", "override"},
+		{"a pause without a reason", "POST", v1 + "/sources/points/pause", `{"reason":" "}`, 422, "invalid", "reason"},
+		{"a pause without a body", "POST", v1 + "/sources/points/pause", "", 422, "invalid", "reason"},
+		{"a resumption without a reason", "POST", v1 + "/sources/points/resume", `{}`, 422, "invalid", "reason"},
+		{"a parameter that is none", "GET", v1 + "/messages?stat=open", "", 400, "bad_query", "stat"},
+		{"a parameter of another operation", "GET", v1 + "/replays?state=open", "", 400, "bad_query", "state"},
+		{"a parameter of a page", "GET", v1 + "/audit?before=3", "", 400, "bad_query", "before"},
+		{"a parameter where there is none", "POST", v1 + "/messages/discard?reason=r", `{}`, 400, "bad_query", "reason"},
+		{"a source that is none", "GET", v1 + "/messages?source=pay-sucess", "", 400, "bad_query", "source"},
+		{"retries upside down", "GET", v1 + "/messages?retries_min=5&retries_max=2", "", 400, "bad_query", "retries_min"},
+		{"a limit that no number is", "GET", v1 + "/messages?limit=many", "", 400, "bad_query", "limit"},
 		{"an outcome that is none", "POST", v1 + "/outcomes", `{"message_id":"m","replay_id":"1","outcome":"great"}`, 422, "invalid", "outcome"},
 		{"a replay id that is none", "POST", v1 + "/outcomes", `{"message_id":"m","replay_id":"x","outcome":"processed"}`, 422, "invalid", "replay_id"},
 		{"a settlement that is none", "POST", message + "/settle", `{"as":"maybe","reason":"r"}`, 422, "invalid", "as"},
@@ -248,6 +267,45 @@ func TestARequestThatCannotBeTakenNamesTheField(t *testing.T) {
 	}
 	if got := o.call(t, "GET", v1+"/messages?q="+url.QueryEscape("银行 state:open"), "", 400)["position"]; got != 4.0 {
 		t.Errorf("position is %v, want 4", got)
+	}
+}
+
+func TestALimitBeyondTheMostSaysWhatTheMostIs(t *testing.T) {
+	t.Parallel()
+	for _, n := range []string{"100000", "0", "99999999999999999999"} {
+		p := newOffice(t).call(t, "GET", v1+"/messages?limit="+n, "", http.StatusBadRequest)
+		if want := "limit: " + n + " is not between 1 and 500"; p["detail"] != want {
+			t.Errorf("the detail is %q, want %q", p["detail"], want)
+		}
+	}
+}
+
+func TestARefusedReplaySaysWhatWouldLetItGo(t *testing.T) {
+	t.Parallel()
+	for verdict, tt := range map[replay.Verdict]struct {
+		after replay.Verdict
+		want  string
+	}{
+		replay.NoKey:        {replay.NoKey, `add "override":["no_key"]`},
+		replay.StaleKey:     {replay.WillRun, `add "release_keys" with the key and seen of preflight.releasable.`},
+		replay.Unproven:     {replay.InProgress, `preflight.releasable and "override":["in_progress"].`},
+		replay.Inconsistent: {replay.Inconsistent, "no request lets it go"},
+	} {
+		o := newOffice(t)
+		o.replays.Err = &replay.NotSentError{Preflight: replay.Preflight{MessageID: "m", Verdict: verdict, Consent: replay.ConsentFor(verdict), AfterRelease: tt.after}}
+		p := o.call(t, "POST", v1+"/messages/"+sample.StaleID+"/replay", `{"reason":"r"}`, http.StatusConflict)
+		if got, _ := p["detail"].(string); !strings.Contains(got, tt.want) || !strings.Contains(got, "Nothing was sent") {
+			t.Errorf("%s: the detail is %q, want %q in it", verdict, got, tt.want)
+		}
+	}
+}
+
+func TestMessagesAreFoundByTheTypeOfTheirFailure(t *testing.T) {
+	t.Parallel()
+	got := newOffice(t).call(t, "GET", v1+"/messages?type=AccountBalanceLow", "", http.StatusOK)
+	items := got["items"].([]any)
+	if len(items) != 1 || items[0].(map[string]any)["id"] != sample.DiscardedID {
+		t.Errorf("the messages are %v", items)
 	}
 }
 
@@ -396,13 +454,13 @@ func TestOutcomesNotesSettlementsAndPausesByTheAPI(t *testing.T) {
 		t.Errorf("settlements are %v", o.replays.Settled)
 	}
 	o.call(t, "POST", v1+"/messages/"+sample.StaleID+"/settle", `{"as":"sent","reason":"looked"}`, http.StatusConflict)
-	if got := o.call(t, "POST", v1+"/sources/pay-success/pause", "", http.StatusOK); got["state"] != "paused" || got["paused_by"] != "anna" {
+	if got := o.call(t, "POST", v1+"/sources/pay-success/pause", `{"reason":"deploy"}`, http.StatusOK); got["state"] != "paused" || got["paused_by"] != "anna" {
 		t.Errorf("the paused source is %v", got)
 	}
 	if got := o.call(t, "POST", v1+"/sources/pay-success/resume", `{"reason":"done"}`, http.StatusOK); got["state"] != "up" {
 		t.Errorf("the resumed source is %v", got)
 	}
-	o.call(t, "POST", v1+"/sources/nope/pause", "", http.StatusNotFound)
+	o.call(t, "POST", v1+"/sources/nope/pause", `{"reason":"r"}`, http.StatusNotFound)
 }
 
 func TestWhatIsNotThereYetIsAProblemToo(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -195,7 +196,17 @@ func (s *Server) replayRequest(c echo.Context, form url.Values) (replay.Request,
 			r.Override = append(r.Override, replay.Verdict(v))
 		}
 	}
-	return r, nil
+	return r, areVerdicts(r.Override)
+}
+
+// areVerdicts checks the words that a request agrees to.
+func areVerdicts(words []replay.Verdict) error {
+	for _, v := range words {
+		if !slices.Contains(replay.Verdicts, v) {
+			return invalid("override", fmt.Sprintf("override: %q is no verdict; verdicts are %s", v, join(replay.Verdicts)))
+		}
+	}
+	return nil
 }
 
 // reasonOf checks the reason of an act; every act on money has one.

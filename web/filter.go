@@ -1,6 +1,8 @@
 package web
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/url"
@@ -16,19 +18,20 @@ const (
 	defaultLimit = 50
 	maxLimit     = 500
 	maxQuery     = 1000 // runes of the search text
+	maxType      = 4096 // bytes of a failure type
 	maxRetries   = math.MaxInt32
 )
 
 // query is what a list of messages was asked for, as it stood in the address.
 type query struct {
-	Text, Source, Reason, RetriesMin, RetriesMax string
-	States                                       []string
-	Cursor, Limit                                string
+	Text, Source, Reason, Type, RetriesMin, RetriesMax string
+	States                                             []string
+	Cursor, Limit                                      string
 }
 
 func queryOf(v url.Values) query {
 	return query{
-		Text: strings.TrimSpace(v.Get("q")), Source: v.Get("source"), Reason: v.Get("reason"),
+		Text: strings.TrimSpace(v.Get("q")), Source: v.Get("source"), Reason: v.Get("reason"), Type: v.Get("type"),
 		RetriesMin: strings.TrimSpace(v.Get("retries_min")), RetriesMax: strings.TrimSpace(v.Get("retries_max")),
 		States: nonEmpty(v["state"]), Cursor: v.Get("cursor"), Limit: v.Get("limit"),
 	}
@@ -42,7 +45,7 @@ func nonEmpty(values []string) []string {
 func (q query) values() url.Values {
 	v := url.Values{}
 	for name, value := range map[string]string{
-		"q": q.Text, "source": q.Source, "reason": q.Reason, "retries_min": q.RetriesMin, "retries_max": q.RetriesMax,
+		"q": q.Text, "source": q.Source, "reason": q.Reason, "type": q.Type, "retries_min": q.RetriesMin, "retries_max": q.RetriesMax,
 	} {
 		if value != "" {
 			v.Set(name, value)
@@ -76,6 +79,10 @@ func (q query) filter() (dlq.Filter, error) {
 		return f, badQuery("reason", fmt.Sprintf("reason: %q is no reason; reasons are %s", q.Reason, join(dlq.Reasons)))
 	}
 	f.Reason = dlq.Reason(q.Reason)
+	if len(q.Type) > maxType || !isText([]byte(q.Type)) {
+		return f, badQuery("type", "type: is nothing that a failure could be called")
+	}
+	f.FailureType = q.Type
 	var err error
 	if f.Text, err = searchText(q.Text); err != nil {
 		return f, err
@@ -86,8 +93,33 @@ func (q query) filter() (dlq.Filter, error) {
 	if f.RetriesMax, err = retries("retries_max", q.RetriesMax); err != nil {
 		return f, err
 	}
+	if f.RetriesMin != nil && f.RetriesMax != nil && *f.RetriesMin > *f.RetriesMax {
+		return f, badQuery("retries_min", fmt.Sprintf("retries_min: %d is greater than retries_max, %d", *f.RetriesMin, *f.RetriesMax))
+	}
 	f.Limit, err = limit(q.Limit)
 	return f, err
+}
+
+// selecting is q as a filter of messages there can be: a source that nobody
+// has heard of would select nothing and say so with confidence.
+func (s *Server) selecting(ctx context.Context, q query) (dlq.Filter, error) {
+	f, err := q.filter()
+	if err != nil {
+		return f, err
+	}
+	f.Now = s.Now()
+	known := func(status dlq.SourceStatus) bool { return status.Name == q.Source }
+	if q.Source == "" || slices.ContainsFunc(s.Sources.Statuses(), known) {
+		return f, nil
+	}
+	counts, err := s.Messages.OpenCounts(ctx) // it may have left the configuration
+	if err != nil {
+		return f, err
+	}
+	if _, stored := counts[q.Source]; !stored {
+		return f, badQuery("source", fmt.Sprintf("source: there is no source %q", q.Source))
+	}
+	return f, nil
 }
 
 // fields of the query language that has yet to come: taking them for words of
@@ -112,7 +144,7 @@ func searchText(q string) (string, error) {
 		for _, field := range queryFields {
 			if strings.HasPrefix(word, field) {
 				return "", queryPosition{bad{400, "bad_query", "q", fmt.Sprintf(
-					"q: %s at column %d is not understood: q takes words of the body; use the parameters source, state, reason, retries_min and retries_max, or put the text in quotes",
+					"q: %s at column %d is not understood: q takes words of the body; use the parameters source, state, reason, type, retries_min and retries_max, or put the text in quotes",
 					field, len([]rune(q[:position]))+1)}, len([]rune(q[:position])) + 1}
 			}
 		}
@@ -145,8 +177,11 @@ func limit(value string) (int, error) {
 		return defaultLimit, nil
 	}
 	n, err := strconv.Atoi(value)
-	if err != nil || n < 1 || n > maxLimit {
-		return 0, badQuery("limit", fmt.Sprintf("limit: takes a number from 1 to %d; %q is none", maxLimit, value))
+	switch {
+	case errors.Is(err, strconv.ErrRange), err == nil && (n < 1 || n > maxLimit):
+		return 0, badQuery("limit", fmt.Sprintf("limit: %s is not between 1 and %d", value, maxLimit))
+	case err != nil:
+		return 0, badQuery("limit", fmt.Sprintf("limit: %q is no number", value))
 	}
 	return n, nil
 }

@@ -87,6 +87,12 @@ func (l links) events(q ...string) string { return with(l.to("events"), q...) }
 func (l links) open(source string) string {
 	return with(l.messages(), "state", "open", "source", source)
 }
+
+// died is what is open in a source by one type of failure, or all of it where
+// the type is not known.
+func (l links) died(source, failure string) string {
+	return with(l.messages(), "state", "open", "source", source, "type", failure)
+}
 func (l links) apiMessage(id string) string { return l.to("api", "v1", "messages", id) }
 
 // local returns target if it is a path of this console, else the overview: no

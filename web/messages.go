@@ -1,9 +1,11 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -24,6 +26,8 @@ type messagesPage struct {
 	States    []option
 	Sources   []option
 	Reasons   []option
+	Type      string // the failure type it is narrowed to
+	AnyType   string // the list without that
 	Filtered  bool
 	Clear     string
 	Error     string // what of the query cannot be read
@@ -81,11 +85,16 @@ func (s *Server) listMessages(c echo.Context) error {
 	p.Title, p.Find, p.Filtered = p.T("nav.messages"), q.Text, len(q.values()) > 0
 	p.CanChange = p.May("discard")
 	p.options(s.Sources.Statuses())
-	f, err := q.filter()
-	f.Now = s.Now()
+	if q.Type != "" {
+		p.Type, p.AnyType = shortType(q.Type), q.toggle(p.messages(), "type", q.Type, true)
+	}
+	f, err := s.selecting(c.Request().Context(), q)
 	if b, ok := asBad(err); ok {
 		p.Error, p.Bad = p.badly(b), b.field
 		return render(c, b.status, messagesView(p))
+	}
+	if err != nil {
+		return err
 	}
 	page, err := s.Messages.List(c.Request().Context(), f)
 	if err != nil {
@@ -96,7 +105,7 @@ func (s *Server) listMessages(c echo.Context) error {
 		return err
 	}
 	p.fill(q, page)
-	p.facets(q, facets)
+	p.facets(q, facets, page.Total)
 	return render(c, http.StatusOK, messagesView(p))
 }
 
@@ -193,7 +202,7 @@ func (f frame) failure(facts dlq.Facts) failureText {
 	return failureText{f.of("reason", string(facts.Reason)), ""}
 }
 
-func (p *messagesPage) facets(q query, facets dlq.Facets) {
+func (p *messagesPage) facets(q query, facets dlq.Facets, total dlq.Count) {
 	group := func(title string, add func(*facetGroup)) {
 		g := facetGroup{Title: p.T(title)}
 		add(&g)
@@ -222,6 +231,15 @@ func (p *messagesPage) facets(q query, facets dlq.Facets) {
 			g.Facets = append(g.Facets, facet{nil, p.of("reason", string(reason)), p.faceted(facets, n), q.toggle(p.messages(), "reason", string(reason), current), current})
 		}
 	})
+	group("facet.type", func(g *facetGroup) {
+		for _, failure := range byCount(facets.Types) {
+			current := q.Type == failure
+			g.Facets = append(g.Facets, facet{nil, shortType(failure), p.faceted(facets, facets.Types[failure]), q.toggle(p.messages(), "type", failure, current), current})
+		}
+		if _, shown := facets.Types[q.Type]; q.Type != "" && !shown {
+			g.Facets = append(g.Facets, facet{nil, shortType(q.Type), p.count(total), q.toggle(p.messages(), "type", q.Type, true), true})
+		}
+	})
 	group("facet.source", func(g *facetGroup) {
 		for _, source := range sortedKeys(facets.Sources) {
 			current := q.Source == source
@@ -233,6 +251,13 @@ func (p *messagesPage) facets(q query, facets dlq.Facets) {
 // faceted is a count of a facet, marked where it is of the newest only.
 func (p *messagesPage) faceted(facets dlq.Facets, n int64) string {
 	return p.count(dlq.Count{N: n, Exact: facets.Exact})
+}
+
+// byCount returns the words, the most frequent first.
+func byCount(counts map[string]int64) []string {
+	words := sortedKeys(counts)
+	slices.SortStableFunc(words, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
+	return words
 }
 
 // toggle returns the address of the list narrowed to value, or without it where

@@ -35,14 +35,14 @@ func TestTheListShowsTheNewestDeathFirst(t *testing.T) {
 
 func TestTheFilterIsBoundFromTheAddressAndKeptInTheForm(t *testing.T) {
 	t.Parallel()
-	v := url.Values{"q": {` "a phrase" `}, "state": {"open", "replayed"}, "source": {"s"}, "reason": {"expired"}, "retries_min": {"2"}, "retries_max": {"5"}, "limit": {"7"}, "cursor": {"c"}}
+	v := url.Values{"q": {` "a phrase" `}, "state": {"open", "replayed"}, "source": {"s"}, "reason": {"expired"}, "type": {"demo.Timeout"}, "retries_min": {"2"}, "retries_max": {"5"}, "limit": {"7"}, "cursor": {"c"}}
 	got, err := queryOf(v).filter()
 	if err != nil {
 		t.Fatal(err)
 	}
 	two, five := int64(2), int64(5)
 	want := dlq.Filter{
-		Text: "a phrase", States: []dlq.State{dlq.Open, dlq.Replayed}, Source: "s", Reason: dlq.Expired,
+		Text: "a phrase", States: []dlq.State{dlq.Open, dlq.Replayed}, Source: "s", Reason: dlq.Expired, FailureType: "demo.Timeout",
 		RetriesMin: &two, RetriesMax: &five, Limit: 7, Cursor: "c",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -53,6 +53,35 @@ func TestTheFilterIsBoundFromTheAddressAndKeptInTheForm(t *testing.T) {
 		if got := doc.Find(selector).AttrOr("value", ""); got != want {
 			t.Errorf("%s is %q, want %q", selector, got, want)
 		}
+	}
+}
+
+func TestTheListIsNarrowedToOneTypeOfFailure(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	doc := page(t, o.get("/messages?state=open"), http.StatusOK)
+	narrowed := doc.Find(testid("facets") + ` a[href*="type=demo.pay.BankTimeout"]`)
+	wantText(t, doc, testid("facets"), "Failure BankTimeout 7")
+	wantText(t, doc, testid("facets"), "Broker's reason rejected")
+	doc = page(t, o.get(narrowed.AttrOr("href", "")+"&limit=2"), http.StatusOK)
+	for _, row := range doc.Find(testid("message")).EachIter() {
+		if got := row.Text(); !strings.Contains(got, "BankTimeout") {
+			t.Errorf("a row says %q", got)
+		}
+	}
+	wantText(t, doc, testid("only-type"), "Only BankTimeout")
+	if got := doc.Find(testid("only-type")).AttrOr("href", ""); got != "/messages?state=open" {
+		t.Errorf("the way back is %q", got)
+	}
+	if got := doc.Find(testid("filter")+` input[name="type"]`).AttrOr("value", ""); got != "demo.pay.BankTimeout" {
+		t.Errorf("the form keeps the type %q", got)
+	}
+	if got := doc.Find(testid("older")).AttrOr("href", ""); !strings.Contains(got, "type=demo.pay.BankTimeout") {
+		t.Errorf("the next page is %q", got)
+	}
+	doc = page(t, o.get("/messages?type=Rare"), http.StatusOK)
+	if got := doc.Find(testid("facets")+` a[aria-current]`).AttrOr("href", ""); got != "/messages" {
+		t.Errorf("a rare type is not shown as chosen: %q", got)
 	}
 }
 

@@ -162,7 +162,7 @@ func (p *overviewPage) overviewRow(status dlq.SourceStatus, f dlq.SourceFigures)
 		return row
 	}
 	row.Failure = p.failure(dlq.Facts{Reason: f.TopReason, Failure: dlq.Failure{Type: f.TopFailureType, Message: f.TopFailureMessage}})
-	row.FailureHref = row.Href
+	row.FailureHref = p.died(status.Name, f.TopFailureType)
 	row.Share = p.T("overview.share", "N", number(f.TopCount), "Total", number(f.Open))
 	return row
 }
@@ -202,8 +202,8 @@ func (s *Server) wrong(f frame, statuses []dlq.SourceStatus, figures []dlq.Sourc
 	}
 	w := &wrong{Tone: "red", Icon: "bell", Acts: []button{{Text: f.N("wrong.show", worst.Open), Href: f.open(worst.Source)}}}
 	why := f.failure(dlq.Facts{Reason: worst.TopReason, Failure: dlq.Failure{Type: worst.TopFailureType, Message: worst.TopFailureMessage}})
-	w.Head = plain(f.N("wrong.dead", worst.Open, "Source", worst.Source, "Since", f.at(worst.OldestOpen).Text,
-		"Top", number(worst.TopCount), "Failure", why.Type))
+	w.Head = f.SN("wrong.dead", worst.Open, "Source", worst.Source, "Since", f.at(worst.OldestOpen).Text,
+		"Top", number(worst.TopCount), "Failure", linked(why.Type, f.died(worst.Source, worst.TopFailureType)))
 	if why.Text != "" {
 		w.Text = plain(why.Text)
 	}

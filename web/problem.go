@@ -2,9 +2,12 @@ package web
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/seed-d2bf649b/dead-letter-office/internal/replay"
 )
 
 // problem is the shape of an RFC 9457 document. A program reads Code; Detail
@@ -38,7 +41,27 @@ func (s *Server) problem(c echo.Context, f failure, err error) error {
 	if pre, ok := preflightOf(err); ok {
 		shape := newPreflightJSON(pre)
 		p.Preflight = &shape
+		p.Detail += " " + howToConsent(pre)
 	}
 	c.Response().Header().Set(echo.HeaderContentType, "application/problem+json")
 	return writeJSON(c, f.status, p)
+}
+
+// howToConsent says, for programs and those who write them, what a request has
+// to carry so that the verdict lets the message go.
+func howToConsent(p replay.Preflight) string {
+	override := func(v replay.Verdict) string { return fmt.Sprintf(`"override":[%q]`, v) }
+	switch p.Consent {
+	case replay.SentNever:
+		return fmt.Sprintf("The verdict is %s: no request lets it go.", p.Verdict)
+	case replay.SentOverride:
+		return fmt.Sprintf("The verdict is %s: to send it all the same, add %s.", p.Verdict, override(p.Verdict))
+	case replay.SentReleased:
+		how := fmt.Sprintf(`The verdict is %s: add "release_keys" with the key and seen of preflight.releasable`, p.Verdict)
+		if replay.ConsentFor(p.AfterRelease) == replay.SentOverride {
+			how += " and " + override(p.AfterRelease)
+		}
+		return how + "."
+	}
+	return fmt.Sprintf("The verdict is %s now: ask again.", p.Verdict)
 }

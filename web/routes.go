@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
@@ -23,6 +24,9 @@ type route struct {
 	needs        auth.Permission
 	handle       echo.HandlerFunc
 }
+
+// apiRoot is where the API begins, below the base path.
+const apiRoot = "/api/v1"
 
 const get, post = http.MethodGet, http.MethodPost
 
@@ -65,7 +69,7 @@ func (s *Server) pageRoutes() []route {
 }
 
 func (s *Server) apiRoutes() []route {
-	const v1 = "/api/v1"
+	const v1 = apiRoot
 	return []route{
 		{get, v1 + "/sources", auth.Read, s.apiSources},
 		{post, v1 + "/sources/:name/pause", auth.Operate, s.apiPause},
@@ -106,10 +110,28 @@ func (s *Server) router() (*echo.Echo, error) {
 	if s.links.base != "" {
 		e.GET(s.links.base, s.toOverview, s.permit(public))
 	}
-	for _, r := range s.routes() {
+	for _, r := range s.pageRoutes() {
 		e.Add(r.method, s.links.base+r.path, r.handle, s.permit(r.needs))
 	}
+	names, err := queryNames()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range s.apiRoutes() {
+		e.Add(r.method, s.links.base+r.path, r.handle, s.permit(r.needs), onlyDescribed(names[operation(r)]))
+	}
 	return e, nil
+}
+
+// operation is what the API's description calls r, as "GET /messages/{id}".
+func operation(r route) string {
+	parts := strings.Split(strings.TrimPrefix(r.path, apiRoot), "/")
+	for i, part := range parts {
+		if name, ok := strings.CutPrefix(part, ":"); ok {
+			parts[i] = "{" + name + "}"
+		}
+	}
+	return r.method + " " + strings.Join(parts, "/")
 }
 
 func (s *Server) toOverview(c echo.Context) error {

@@ -128,7 +128,14 @@ type sentence []piece
 
 // S returns the text id as a sentence; pairs are name, value with values that
 // are pieces or anything that prints.
-func (w words) S(id string, pairs ...any) sentence {
+func (w words) S(id string, pairs ...any) sentence { return w.sentence(id, nil, pairs) }
+
+// SN is S in the form that n asks for; {{.N}} is n.
+func (w words) SN(id string, n int64, pairs ...any) sentence {
+	return w.sentence(id, n, append(pairs[:len(pairs):len(pairs)], "N", number(n)))
+}
+
+func (w words) sentence(id string, count any, pairs []any) sentence {
 	marks := make([]any, 0, len(pairs))
 	pieces := map[string]piece{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -140,7 +147,7 @@ func (w words) S(id string, pairs ...any) sentence {
 		pieces[mark] = p
 		marks = append(marks, pairs[i], mark)
 	}
-	return split(w.T(id, marks...), pieces)
+	return split(w.localize(id, count, marks), pieces)
 }
 
 // split cuts text at the marks, which stand between NUL bytes.

@@ -5,14 +5,18 @@ import (
 	"fmt"
 )
 
-// Facets are counts for the filter column: for each source, state and reason
-// how many messages a filter would select with that word in the place of its
-// own. Each is counted among the newest 10,000 that match; Exact is false where
+// maxTypes bounds Facets.Types.
+const maxTypes = 10
+
+// Facets are counts for the filter column: for each source, state, reason and
+// failure type how many messages a filter would select with that word in the
+// place of its own; of the types only the most frequent, at most eleven. Each is counted among the newest 10,000 that match; Exact is false where
 // there are more.
 type Facets struct {
 	Sources map[string]int64
 	States  map[State]int64
 	Reasons map[Reason]int64
+	Types   map[string]int64
 	Exact   bool
 }
 
@@ -20,8 +24,8 @@ type Facets struct {
 func (s *Store) Facets(ctx context.Context, f Filter) (Facets, error) {
 	f.Cursor = ""
 	out := Facets{Exact: true}
-	anySource, anyState, anyReason := f, f, f
-	anySource.Source, anyState.States, anyReason.Reason = "", nil, ""
+	anySource, anyState, anyReason, anyType := f, f, f, f
+	anySource.Source, anyState.States, anyReason.Reason, anyType.FailureType = "", nil, "", ""
 	var err error
 	if out.Sources, err = facet[string](ctx, s, "source", anySource, &out.Exact); err != nil {
 		return Facets{}, err
@@ -32,17 +36,21 @@ func (s *Store) Facets(ctx context.Context, f Filter) (Facets, error) {
 	if out.Reasons, err = facet[Reason](ctx, s, "reason", anyReason, &out.Exact); err != nil {
 		return Facets{}, err
 	}
+	if out.Types, err = facet[string](ctx, s, "failure_type", anyType, &out.Exact); err != nil {
+		return Facets{}, err
+	}
+	delete(out.Types, "") // those whose type is not known
 	return out, nil
 }
 
 // facetSQL counts by each column that facets are made of.
 var facetSQL = map[string]string{
-	"source": facetBy("source"), "state": facetBy("state"), "reason": facetBy("reason"),
+	"source": facetBy("source"), "state": facetBy("state"), "reason": facetBy("reason"), "failure_type": facetBy("failure_type"),
 }
 
 func facetBy(column string) string {
-	return `SELECT word, count(*) FROM (SELECT m.` + column + ` AS word FROM dead_letters m WHERE ` + matches + `
-		ORDER BY m.died_at DESC, m.id DESC LIMIT @limit) AS newest GROUP BY word`
+	return `SELECT coalesce(word, ''), count(*), (sum(count(*)) OVER ())::bigint FROM (SELECT m.` + column + ` AS word FROM dead_letters m WHERE ` + matches + `
+		ORDER BY m.died_at DESC, m.id DESC LIMIT @limit) AS newest GROUP BY word ORDER BY count(*) DESC, word LIMIT @words`
 }
 
 func facet[W ~string](ctx context.Context, s *Store, column string, f Filter, exact *bool) (map[W]int64, error) {
@@ -50,7 +58,10 @@ func facet[W ~string](ctx context.Context, s *Store, column string, f Filter, ex
 	if err != nil {
 		return nil, err
 	}
-	args["limit"] = maxExact + 1
+	args["limit"], args["words"] = maxExact+1, maxExact+1
+	if column == "failure_type" {
+		args["words"] = maxTypes + 1 // one may be "not known"
+	}
 	rows, err := s.pool.Query(ctx, facetSQL[column], planned, args)
 	if err != nil {
 		return nil, fmt.Errorf("dlq: count by %s: %w", column, err)
@@ -60,11 +71,10 @@ func facet[W ~string](ctx context.Context, s *Store, column string, f Filter, ex
 	for rows.Next() {
 		var word string
 		var n int64
-		if err := rows.Scan(&word, &n); err != nil {
+		if err := rows.Scan(&word, &n, &total); err != nil {
 			return nil, fmt.Errorf("dlq: count by %s: %w", column, err)
 		}
 		counts[W(word)] = n
-		total += n
 	}
 	if total > maxExact {
 		*exact = false

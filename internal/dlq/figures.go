@@ -27,7 +27,8 @@ type SourceFigures struct {
 	LastDrainedAt time.Time
 
 	// The most frequent failure among the newest open messages, at most 10,000
-	// of each source; TopCount is 0 where none is open.
+	// of each source: all of one type count together, with the message that most
+	// of them have. TopCount is 0 where none is open.
 	TopFailureType    string
 	TopFailureMessage string
 	TopReason         Reason
@@ -133,12 +134,13 @@ func (s *Store) recentDeaths(ctx context.Context, now time.Time) (map[string][]i
 // topFailure fills in the most frequent failure of f's source.
 func (s *Store) topFailure(ctx context.Context, f *SourceFigures) error {
 	const sql = `
-		SELECT coalesce(failure_type, ''), coalesce(failure_message, ''), reason, count(*) AS n
+		SELECT coalesce(failure_type, ''), coalesce(mode() WITHIN GROUP (ORDER BY failure_message), ''),
+			mode() WITHIN GROUP (ORDER BY reason), count(*) AS n
 		FROM (SELECT failure_type, failure_message, reason FROM dead_letters
 			WHERE source = @source AND state = 'open'
 			ORDER BY died_at DESC, id DESC LIMIT @limit) AS newest
-		GROUP BY failure_type, failure_message, reason
-		ORDER BY n DESC, failure_type, failure_message, reason
+		GROUP BY failure_type, CASE WHEN failure_type IS NULL THEN failure_message END, CASE WHEN failure_type IS NULL THEN reason END
+		ORDER BY n DESC, 1, 2, 3
 		LIMIT 1`
 	args := pgx.NamedArgs{"source": f.Source, "limit": maxExact}
 	err := s.pool.QueryRow(ctx, sql, args).Scan(&f.TopFailureType, &f.TopFailureMessage, &f.TopReason, &f.TopCount)

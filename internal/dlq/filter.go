@@ -27,6 +27,7 @@ type Filter struct {
 	Source      string
 	States      []State
 	Reason      Reason
+	FailureType string // exactly; "": any
 	RetriesMin  *int64
 	RetriesMax  *int64
 	Text        string // part of the body, whatever its case; taken literally
@@ -62,6 +63,7 @@ const matches = `
 	AND (@state = '' OR m.state = @state)
 	AND (cardinality(@states::text[]) = 0 OR m.state = ANY (@states))
 	AND (@reason = '' OR m.reason = @reason)
+	AND (@failure_type = '' OR m.failure_type = @failure_type)
 	AND (@retries_min::bigint IS NULL OR m.retry_count >= @retries_min)
 	AND (@retries_max::bigint IS NULL OR m.retry_count <= @retries_max)
 	AND (@business_key = '' OR m.business_key = @business_key)
@@ -76,7 +78,7 @@ const planned = pgx.QueryExecModeCacheDescribe
 // args returns the arguments of matches, or ErrBadCursor.
 func (f Filter) args() (pgx.NamedArgs, error) {
 	args := pgx.NamedArgs{
-		"source": f.Source, "state": "", "states": []string{}, "reason": string(f.Reason),
+		"source": f.Source, "state": "", "states": []string{}, "reason": string(f.Reason), "failure_type": displayable(f.FailureType),
 		"retries_min": f.RetriesMin, "retries_max": f.RetriesMax, "business_key": displayable(f.BusinessKey),
 		"pattern": "", "bounded": f.bounded(), "now": nil, "after_died": nil, "after_id": uuid.Nil,
 	}

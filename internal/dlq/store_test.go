@@ -72,6 +72,7 @@ func TestListFilters(t *testing.T) {
 	now := arrival
 	retried := delivery(`{"orderNo":"Ж-1","note":"50% OFF_now"}`, now)
 	retried.Headers["x-retry-count"] = int32(5)
+	retried.Headers["x-exception-type"] = "Busy"
 	expired := delivery(`{"orderNo":"B-2","note":"50 percent 中文内容"}`, now)
 	expired.Headers = rabbit.Table{"x-death": []any{died("q.pay", "expired", 2, now)}}
 	old := delivery(`{"orderNo":"C-3","note":"zq"}`, now.Add(-48*time.Hour))
@@ -90,6 +91,8 @@ func TestListFilters(t *testing.T) {
 		{"source and state", Filter{Source: "pay", States: []State{Open}}, []string{all[0], all[2]}, false},
 		{"several states", Filter{Source: "pay", States: []State{Resolved, Discarded}}, all[1:2], false},
 		{"reason", Filter{Reason: Expired}, all[1:2], false},
+		{"failure type", Filter{FailureType: "Busy"}, all[:1], false},
+		{"a part of a failure type", Filter{FailureType: "Bus"}, nil, false},
 		{"retries from", Filter{RetriesMin: pointer[int64](3)}, all[:1], false},
 		{"retries to", Filter{RetriesMax: pointer[int64](1)}, all[2:], false},
 		{"business key", Filter{BusinessKey: "C-3"}, all[2:], false},
@@ -147,10 +150,10 @@ func TestNoPageScansTheTable(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	const fill = `
-		INSERT INTO dead_letters (id, source, state, state_changed_at, first_drained_at, business_key, reason,
+		INSERT INTO dead_letters (id, source, state, state_changed_at, first_drained_at, business_key, reason, failure_type,
 			retry_count, retry_count_source, died_at, drained_at, body_size, body_sha256, body_preview, body_text)
 		SELECT gen_random_uuid(), 's' || n % 20, (ARRAY['open','replaying','replayed','resolved','discarded'])[1 + (n % 97) % 5],
-			now(), now(), 'key-' || n, (ARRAY['rejected','expired','maxlen','delivery_limit'])[1 + (n % 89) % 4],
+			now(), now(), 'key-' || n, (ARRAY['rejected','expired','maxlen','delivery_limit'])[1 + (n % 89) % 4], 'Type' || n % 400,
 			n % 50, 'framework', now() - n * interval '1 minute', now(), 100, sha256(n::text::bytea), 'p',
 			'{"orderno":"' || repeat(md5(n::text), 30) || '"}'
 		FROM generate_series(1, 40000) AS n`
@@ -167,6 +170,7 @@ func TestNoPageScansTheTable(t *testing.T) {
 		"retries":           {RetriesMin: pointer[int64](49)},
 		"retries between":   {RetriesMin: pointer[int64](3), RetriesMax: pointer[int64](3)},
 		"business key":      {BusinessKey: "key-777"},
+		"failure type":      {FailureType: "Type7"},
 		"text":              {Text: "c4ca4238a0b9"},
 		"short text":        {Text: "c4"},
 		"text and source":   {Text: "c4ca4238a0b9", Source: "s1"},
@@ -174,7 +178,7 @@ func TestNoPageScansTheTable(t *testing.T) {
 		"a page far behind": {Cursor: cursor{time.Now().Add(-20000 * time.Minute), uuid.New()}.String()},
 	}
 	selective := map[string]bool{
-		"source and state": true, "retries": true, "business key": true, "text": true, "text and source": true, "nobody's source": true,
+		"source and state": true, "retries": true, "business key": true, "failure type": true, "text": true, "text and source": true, "nobody's source": true,
 	}
 	for name, f := range filters {
 		args, err := f.args()
@@ -182,7 +186,7 @@ func TestNoPageScansTheTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		for what, sql := range map[string]string{"list": listSQL, "count": countSQL, "facet": facetSQL["reason"]} {
-			args["limit"] = 51
+			args["limit"], args["words"] = 51, maxTypes
 			if what != "list" {
 				args["limit"] = maxExact + 1
 			}
@@ -209,6 +213,9 @@ func TestNoPageScansTheTable(t *testing.T) {
 	facets, err := NewStore(pool).Facets(t.Context(), Filter{States: []State{Open}, Source: "s3"})
 	if err != nil || !facets.Exact || facets.States[Open] != int64(number(t, pool, "SELECT count(*) FROM dead_letters WHERE source = 's3' AND state = 'open'")) {
 		t.Errorf("facets %+v (%v)", facets, err)
+	}
+	if facets, err = NewStore(pool).Facets(t.Context(), Filter{}); err != nil || len(facets.Types) < maxTypes || len(facets.Types) > maxTypes+1 || facets.Exact {
+		t.Errorf("%d failure types (%v), want the most frequent %d, of the newest only", len(facets.Types), err, maxTypes)
 	}
 }
 
@@ -302,13 +309,13 @@ func TestFigures(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	failing := func(body, kind string, ago time.Duration) rabbit.Delivery {
 		d := delivery(body, now.Add(-ago))
-		d.Headers["x-exception-type"] = kind
+		d.Headers["x-exception-type"], d.Headers["x-exception-message"] = kind, "order "+body
 		return d
 	}
 	l := open(t, pool, paySource, nil)
 	for _, d := range []rabbit.Delivery{
 		failing("1", "Busy", time.Minute), failing("2", "Busy", 16*time.Minute), failing("3", "Timeout", 10*time.Hour),
-	} {
+	} { // each has a message of its own, and the type is the same
 		if _, err := l.store(t.Context(), []*letter{prepare(d, paySource, now)}, now); err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +331,7 @@ func TestFigures(t *testing.T) {
 	deaths[23], deaths[22] = 1, 1
 	want := SourceFigures{
 		Source: "pay", Open: 3, Quarantined: 1, OldestOpen: now.Add(-10 * time.Hour).UTC(), Last6h: deaths, LastDrainedAt: now.UTC(),
-		TopFailureType: "Busy", TopReason: Rejected, TopCount: 2,
+		TopFailureType: "Busy", TopFailureMessage: "order 1", TopReason: Rejected, TopCount: 2,
 	}
 	if diff := cmp.Diff(want, all[0]); diff != "" {
 		t.Errorf("figures (-want +got):\n%s", diff)

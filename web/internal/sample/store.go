@@ -133,6 +133,7 @@ func (s *Store) List(_ context.Context, f dlq.Filter) (dlq.Page, error) {
 
 func selects(f dlq.Filter, m dlq.Message) bool {
 	return (f.Source == "" || m.Source == f.Source) && (f.Reason == "" || m.Reason == f.Reason) &&
+		(f.FailureType == "" || m.Failure.Type == f.FailureType) &&
 		(len(f.States) == 0 || slices.Contains(f.States, m.State)) &&
 		(f.Text == "" || strings.Contains(strings.ToLower(m.BodyPreview), strings.ToLower(f.Text))) &&
 		(f.RetriesMin == nil || m.RetryCount != nil && *m.RetryCount >= *f.RetriesMin) &&
@@ -142,11 +143,14 @@ func selects(f dlq.Filter, m dlq.Message) bool {
 // Facets counts all messages, whatever the filter.
 func (s *Store) Facets(ctx context.Context, _ dlq.Filter) (dlq.Facets, error) {
 	page, err := s.List(ctx, dlq.Filter{})
-	out := dlq.Facets{Sources: map[string]int64{}, States: map[dlq.State]int64{}, Reasons: map[dlq.Reason]int64{}, Exact: true}
+	out := dlq.Facets{Sources: map[string]int64{}, States: map[dlq.State]int64{}, Reasons: map[dlq.Reason]int64{}, Types: map[string]int64{}, Exact: true}
 	for _, m := range page.Messages {
 		out.Sources[m.Source]++
 		out.States[m.State]++
 		out.Reasons[m.Reason]++
+		if m.Failure.Type != "" {
+			out.Types[m.Failure.Type]++
+		}
 	}
 	return out, err
 }
