@@ -9,16 +9,17 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/seed-d2bf649b/dead-letter-office/internal/audit"
 )
 
-// batch is a window on its way into the store: each letter stands in one of
-// the three, and all get a receipt.
+// batch is a window on its way into the store: each letter that is not stored
+// already stands in one of the two, and gets a row and a receipt.
 type batch struct {
 	window  uuid.UUID
 	at      time.Time
 	fresh   []*letter // new messages
 	reborn  []*letter // next lives of known ones
-	known   []*letter // copies of a life that is stored
 	settled int64     // receipts of earlier drains that were found or used up
 	same    int       // letters that are stored already and have a receipt
 }
@@ -74,7 +75,7 @@ func (l *ledger) writeAll(ctx context.Context, tx pgx.Tx, b *batch) error {
 	if err := copyRows(ctx, tx, "lives", lifeColumns, lives, (*letter).life); err != nil {
 		return err
 	}
-	return copyRows(ctx, tx, "receipts", receiptColumns, append(lives, b.known...),
+	return copyRows(ctx, tx, "receipts", receiptColumns, lives,
 		func(x *letter) []any { return x.receipt(source, b.window) })
 }
 
@@ -83,11 +84,6 @@ func (l *ledger) writeAll(ctx context.Context, tx pgx.Tx, b *batch) error {
 func (l *ledger) writeEach(ctx context.Context, tx pgx.Tx, b *batch) error {
 	one := func(part batch) error {
 		return pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { return l.writeAll(ctx, tx, &part) })
-	}
-	for _, x := range b.known {
-		if err := one(batch{window: b.window, known: []*letter{x}}); err != nil {
-			return err
-		}
 	}
 	var fresh, reborn []*letter
 	keep := func(x *letter, part batch, kept *[]*letter) error {
@@ -122,7 +118,10 @@ func (l *ledger) reopen(ctx context.Context, tx pgx.Tx, letters []*letter) error
 		if _, err := tx.Exec(ctx, reopenSQL, x.reopening()); err != nil {
 			return err
 		}
-		if x.replay == 0 || l.returns == nil {
+		if err := auditReturn(ctx, tx, x); err != nil {
+			return err
+		}
+		if l.returns == nil {
 			continue
 		}
 		err := l.returns.NoteReturn(ctx, tx, x.id.String(), x.replay, x.arrived)
@@ -131,6 +130,19 @@ func (l *ledger) reopen(ctx context.Context, tx pgx.Tx, letters []*letter) error
 		}
 	}
 	return nil
+}
+
+// auditReturn keeps that a message is open again which somebody had taken for
+// done: whoever discarded it finds out why it is back.
+func auditReturn(ctx context.Context, tx pgx.Tx, x *letter) error {
+	if x.doneAs == "" {
+		return nil
+	}
+	return audit.Write(ctx, tx, audit.Entry{
+		At: x.arrived, Actor: "console", Act: audit.ActCorrect, Object: "message " + x.id.String(),
+		OperationID: fmt.Sprintf("replay %d", x.replay), Result: "dead_again",
+		Reason: fmt.Sprintf("was %s; what this replay had sent came back dead, so it is open again", x.doneAs),
+	})
 }
 
 // isRefusal says whether Postgres, or the client library before it, refused

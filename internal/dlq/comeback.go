@@ -22,11 +22,12 @@ type comeback struct {
 	round   int64 // the life that was sent; 0: not said
 }
 
-// comebackOf reads the headers of a replay; ok is false where there are none.
+// comebackOf reads the headers of a replay; ok is false where there are none,
+// and where the id is not written as a replay writes it.
 func comebackOf(h rabbit.Table) (c comeback, ok bool) {
 	text, _ := textOf(h[headerMessageID])
 	id, err := uuid.Parse(text)
-	if err != nil {
+	if err != nil || id.String() != text {
 		return comeback{}, false
 	}
 	return comeback{
@@ -38,63 +39,72 @@ func comebackOf(h rabbit.Table) (c comeback, ok bool) {
 
 // thread is what is stored of a message that may have come back.
 type thread struct {
-	round   int
-	replays map[int64]bool // those that sent it
-	lives   []pastLife
+	ours  bool // it is of the source at hand, and locked
+	state State
+	round int
+	lives map[int][sha256.Size]byte // the body of each, by its round
+	sent  map[int64]sending         // by the replay
+	back  map[int64]bool            // replays that brought a life already
 }
 
-type pastLife struct {
-	round  int
-	replay int64
-	sha    [sha256.Size]byte
+// sending is an attempt that reached the publish.
+type sending struct {
+	round   int    // the life that was sent
+	queue   string // "": not known
+	settled bool   // its outcome was taken for final
 }
 
 // Answers of thread.place.
 const (
 	stranger  placing = iota // an ordinary new message
 	nextLife                 // the next life of its thread
-	knownLife                // a life that the thread has already
-	lookalike                // says it belongs to the thread, but is not proven to: a new message, marked
+	lookalike                // a new message that may be a copy of one in the thread
 )
 
 // placing is where a message belongs that carries the headers of a replay.
 type placing int
 
-// place decides where c belongs. A replay sends a message once, so that it
-// comes back at most once: what the same replay brings again is the life that
-// it brought before, however often a broker or a consumer copied it. Where the
-// replay is not known the rounds decide, and only what continues the thread
-// exactly joins it. A different body is never taken for something known.
-func (t *thread) place(c comeback, sha [sha256.Size]byte) placing {
+// place decides where a message belongs that says c, has the given body and
+// died in queue ("": not known). Headers are only words: producers copy them
+// to other events, and an exchange multiplies what a replay sent. So they never
+// make a message one that is stored already (receipts alone do that), and a
+// message joins a thread only where all that is known of the sending agrees.
+// One replay brings one life; what else says it comes from that replay is a
+// message of its own, and so is everything that is in doubt.
+func (t *thread) place(c comeback, sha [sha256.Size]byte, queue string) placing {
 	if t == nil {
 		return stranger
 	}
-	known := t.replays[c.replay]
-	for _, l := range t.lives {
-		again := l.replay == c.replay
-		if !known {
-			again = int64(l.round) == c.round+1
-		}
-		if again && l.sha == sha {
-			return knownLife
-		}
-		if again {
+	if t.awaits(c, sha, queue) {
+		return nextLife
+	}
+	for _, known := range t.lives {
+		if known == sha {
 			return lookalike
 		}
 	}
-	if known || c.round == int64(t.round) {
-		return nextLife
-	}
-	return lookalike
+	return stranger
+}
+
+// awaits says whether a replay sent this very message, and it has not come
+// back before.
+func (t *thread) awaits(c comeback, sha [sha256.Size]byte, queue string) bool {
+	s, sent := t.sent[c.replay]
+	body, kept := t.lives[s.round]
+	return t.ours && sent && kept && !t.back[c.replay] && int64(s.round) == c.round && body == sha &&
+		(queue == "" || s.queue == "" || queue == s.queue)
 }
 
 // grow adds the life that the thread gets in the transaction at hand, so that
-// a second copy in the same window is known.
-func (t *thread) grow(c comeback, sha [sha256.Size]byte) {
-	t.round++
-	replay := c.replay
-	if !t.replays[replay] {
-		replay = 0
+// a second arrival in the same window finds it. It returns what the message was
+// done with as, "" where nobody took it for done, or the correction of the
+// replay's outcome says so (returnNoter).
+func (t *thread) grow(c comeback, sha [sha256.Size]byte) (doneAs State) {
+	if t.state == Discarded || (t.state == Resolved && !t.sent[c.replay].settled) {
+		doneAs = t.state
 	}
-	t.lives = append(t.lives, pastLife{t.round, replay, sha})
+	t.state = Open
+	t.round++
+	t.lives[t.round], t.back[c.replay] = sha, true
+	return doneAs
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/poll"
 )
 
 var act = Act{Actor: "ada", From: "10.0.0.1", Reason: "because", At: arrival}
@@ -45,10 +46,11 @@ func putLetters(t *testing.T, pool *pgxpool.Pool, source Source, returns returnN
 
 func open(t *testing.T, pool *pgxpool.Pool, source Source, returns returnNoter) *ledger {
 	t.Helper()
-	l, err := openLedger(t.Context(), pool, source, returns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var l *ledger
+	poll.Until(t, patience, func() (err error) { // the one before is closed, but its lock may be held for a moment
+		l, err = openLedger(t.Context(), pool, source, returns)
+		return err
+	})
 	if err := l.begin(t.Context(), nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}

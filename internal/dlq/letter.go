@@ -32,6 +32,7 @@ type letter struct {
 	round        int
 	replay       int64
 	possibleCopy bool
+	doneAs       State // what its message was until now, where that must be audited
 }
 
 // emptyObject stands where typed JSON is missing.
@@ -106,7 +107,7 @@ func newID() uuid.UUID {
 // a message of its own even where l was to continue a thread.
 func (l *letter) quarantined(why string) *letter {
 	q := *l
-	q.id, q.round, q.replay = newID(), 1, 0
+	q.id, q.round, q.replay, q.doneAs = newID(), 1, 0, ""
 	if q.headersRaw == nil {
 		q.headers, q.headersRaw = emptyObject, l.headers
 	}

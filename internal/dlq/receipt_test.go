@@ -78,40 +78,52 @@ func TestRecognise(t *testing.T) {
 func TestPlaceOfWhatComesBack(t *testing.T) {
 	t.Parallel()
 	body, other := sha256.Sum256([]byte("body")), sha256.Sum256([]byte("other"))
-	// Round 1 died; replay 7 brought round 2; replay 8 of round 2 is under way.
+	// Round 1 died; replay 7 brought round 2; replay 8 of round 2 is under way,
+	// and replay 6 of round 1 was given up as lost.
 	know := func() *thread {
-		return &thread{round: 2, replays: map[int64]bool{7: true, 8: true}, lives: []pastLife{{1, 0, body}, {2, 7, body}}}
+		return &thread{
+			ours: true, state: Replayed, round: 2,
+			lives: map[int][sha256.Size]byte{1: body, 2: body},
+			sent:  map[int64]sending{6: {round: 1}, 7: {round: 1, queue: "q.pay"}, 8: {round: 2, queue: "q.pay"}},
+			back:  map[int64]bool{7: true},
+		}
 	}
+	foreign := know()
+	foreign.ours = false
+	under := comeback{replay: 8, round: 2}
 	tests := []struct {
 		name   string
 		thread *thread
 		c      comeback
 		sha    [32]byte
+		queue  string
 		want   placing
 	}{
-		{"not known here", nil, comeback{replay: 8, round: 2}, body, stranger},
-		{"the replay under way", know(), comeback{replay: 8, round: 2}, body, nextLife},
-		{"changed on its way", know(), comeback{replay: 8, round: 2}, other, nextLife},
-		{"the same return once more", know(), comeback{replay: 7, round: 1}, body, knownLife},
-		{"a return of that replay with another body", know(), comeback{replay: 7, round: 1}, other, lookalike},
-		{"a replay that is not known, of the current life", know(), comeback{replay: 99, round: 2}, body, nextLife},
-		{"a replay that is not known, of an earlier life", know(), comeback{replay: 99, round: 1}, body, knownLife},
-		{"the same with another body", know(), comeback{replay: 99, round: 1}, other, lookalike},
-		{"a life that never was", know(), comeback{replay: 99, round: 9}, body, lookalike},
-		{"no round at all", know(), comeback{}, other, lookalike},
+		{"not known here", nil, under, body, "q.pay", stranger},
+		{"the replay under way", know(), under, body, "q.pay", nextLife},
+		{"it is not known where it died", know(), under, body, "", nextLife},
+		{"it is not known where it was sent", know(), comeback{replay: 6, round: 1}, body, "q.pay", nextLife},
+		{"it died elsewhere", know(), under, body, "q.audit", lookalike},
+		{"another body", know(), under, other, "q.pay", stranger},
+		{"another source", foreign, under, body, "q.pay", lookalike},
+		{"a replay that has come back", know(), comeback{replay: 7, round: 1}, body, "q.pay", lookalike},
+		{"the same with another body", know(), comeback{replay: 7, round: 1}, other, "q.pay", stranger},
+		{"a replay that is not known", know(), comeback{replay: 99, round: 2}, body, "q.pay", lookalike},
+		{"another round than was sent", know(), comeback{replay: 8, round: 1}, body, "q.pay", lookalike},
+		{"no round and no replay", know(), comeback{}, body, "q.pay", lookalike},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := tt.thread.place(tt.c, tt.sha); got != tt.want {
+			if got := tt.thread.place(tt.c, tt.sha, tt.queue); got != tt.want {
 				t.Errorf("place %d, want %d", got, tt.want)
 			}
 		})
 	}
 
-	thread, c := know(), comeback{replay: 8, round: 2}
-	thread.grow(c, body)
-	if got := thread.place(c, body); got != knownLife {
-		t.Errorf("a copy in the same window: place %d, want %d", got, knownLife)
+	thread := know()
+	thread.grow(under, body)
+	if got := thread.place(under, body, "q.pay"); got != lookalike {
+		t.Errorf("a second arrival in the same window: place %d, want %d", got, lookalike)
 	}
 }

@@ -2,6 +2,7 @@ package dlq
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"net"
@@ -17,7 +18,7 @@ import (
 func (l *ledger) sort(ctx context.Context, tx pgx.Tx, letters []*letter, at time.Time) (*batch, error) {
 	b := &batch{window: newID(), at: at}
 	for _, x := range letters {
-		x.id, x.round, x.replay, x.possibleCopy = newID(), 1, 0, false
+		x.id, x.round, x.replay, x.possibleCopy, x.doneAs = newID(), 1, 0, false, ""
 	}
 	rest, err := l.takeKnown(ctx, tx, b, letters)
 	if err != nil {
@@ -26,7 +27,7 @@ func (l *ledger) sort(ctx context.Context, tx pgx.Tx, letters []*letter, at time
 	if err := markCopies(ctx, tx, rest); err != nil {
 		return nil, err
 	}
-	threads, err := loadThreads(ctx, tx, rest)
+	threads, err := loadThreads(ctx, tx, l.source.Name, rest)
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +122,9 @@ func markCopies(ctx context.Context, tx pgx.Tx, letters []*letter) error {
 	return nil
 }
 
-// loadThreads locks and reads the messages that letters say they belong to.
-func loadThreads(ctx context.Context, tx pgx.Tx, letters []*letter) (map[uuid.UUID]*thread, error) {
+// loadThreads reads the messages that letters say they belong to, and locks
+// those of the source, which they may join.
+func loadThreads(ctx context.Context, tx pgx.Tx, source string, letters []*letter) (map[uuid.UUID]*thread, error) {
 	threads := map[uuid.UUID]*thread{}
 	var ids []uuid.UUID
 	for _, x := range letters {
@@ -135,31 +137,46 @@ func loadThreads(ctx context.Context, tx pgx.Tx, letters []*letter) (map[uuid.UU
 	}
 	var id uuid.UUID
 	var round int
-	const lock = `SELECT id, round FROM dead_letters WHERE id = ANY ($1) ORDER BY id FOR UPDATE`
-	err := eachRow(ctx, tx, lock, ids, []any{&id, &round}, func() {
-		threads[id] = &thread{round: round, replays: map[int64]bool{}}
+	var state State
+	const lock = `SELECT id, round, state FROM dead_letters WHERE id = ANY ($1) AND source = $2 ORDER BY id FOR UPDATE`
+	err := eachRow(ctx, tx, lock, []any{ids, source}, []any{&id, &round, &state}, func() {
+		threads[id] = &thread{
+			ours: true, state: state, round: round,
+			lives: map[int][sha256.Size]byte{}, sent: map[int64]sending{}, back: map[int64]bool{},
+		}
 	})
-	if err != nil || len(threads) == 0 {
-		return threads, err
-	}
-	var replay int64
-	const attempts = `SELECT message_id, replay_id FROM attempts WHERE message_id = ANY ($1)`
-	err = eachRow(ctx, tx, attempts, ids, []any{&id, &replay}, func() { threads[id].replays[replay] = true })
 	if err != nil {
 		return nil, err
 	}
+	var replay int64
 	var sha []byte
 	const lives = `SELECT message_id, round, coalesce(replay_id, 0), body_sha256 FROM lives WHERE message_id = ANY ($1)`
-	err = eachRow(ctx, tx, lives, ids, []any{&id, &round, &replay, &sha}, func() {
-		past := pastLife{round: round, replay: replay}
-		copy(past.sha[:], sha)
-		threads[id].lives = append(threads[id].lives, past)
+	err = eachRow(ctx, tx, lives, []any{ids}, []any{&id, &round, &replay, &sha}, func() {
+		if threads[id] == nil {
+			threads[id] = &thread{lives: map[int][sha256.Size]byte{}}
+		}
+		t := threads[id]
+		t.lives[round] = [sha256.Size]byte(sha)
+		if t.ours && replay != 0 {
+			t.back[replay] = true
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var s sending
+	const attempts = `SELECT message_id, replay_id, round, coalesce(to_queue, ''), settled_at IS NOT NULL
+		FROM attempts WHERE message_id = ANY ($1) AND route IS NOT NULL`
+	err = eachRow(ctx, tx, attempts, []any{ids}, []any{&id, &replay, &s.round, &s.queue, &s.settled}, func() {
+		if t := threads[id]; t != nil && t.ours {
+			t.sent[replay] = s
+		}
 	})
 	return threads, err
 }
 
-func eachRow(ctx context.Context, tx pgx.Tx, sql string, ids []uuid.UUID, into []any, do func()) error {
-	rows, err := tx.Query(ctx, sql, ids)
+func eachRow(ctx context.Context, tx pgx.Tx, sql string, args, into []any, do func()) error {
+	rows, err := tx.Query(ctx, sql, args...)
 	if err != nil {
 		return err
 	}
@@ -175,17 +192,11 @@ func (b *batch) add(x *letter, threads map[uuid.UUID]*thread) {
 		b.fresh = append(b.fresh, x)
 		return
 	}
-	switch t.place(c, x.sha) {
+	switch t.place(c, x.sha, x.facts.Original.Queue) {
 	case nextLife:
-		t.grow(c, x.sha)
-		x.id, x.round, x.possibleCopy = c.message, t.round, false
-		if t.replays[c.replay] {
-			x.replay = c.replay
-		}
+		x.doneAs = t.grow(c, x.sha)
+		x.id, x.round, x.replay, x.possibleCopy = c.message, t.round, c.replay, false
 		b.reborn = append(b.reborn, x)
-	case knownLife:
-		x.id = c.message
-		b.known = append(b.known, x)
 	case lookalike:
 		x.possibleCopy = true
 		b.fresh = append(b.fresh, x)
