@@ -64,6 +64,7 @@ var failures = []struct {
 	{replay.ErrNoEvidence, failure{http.StatusServiceUnavailable, "probe_unavailable"}},
 	{replay.ErrNotSent, failure{http.StatusConflict, "not_sent"}}, // after what may have caused it
 	{replay.ErrNotItsKey, failure{http.StatusUnprocessableEntity, "not_its_key"}},
+	{replay.ErrNotReleasable, failure{http.StatusConflict, "not_releasable"}},
 	{replay.ErrNoReason, failure{http.StatusUnprocessableEntity, "no_reason"}},
 	{replay.ErrBadRoute, failure{http.StatusUnprocessableEntity, "bad_route"}},
 	{errForeignHost, failure{http.StatusForbidden, "foreign_host"}},

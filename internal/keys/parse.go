@@ -133,9 +133,9 @@ func parseHash(k *Key, r raw) {
 // consumer that marks an expired key done leaves a hash without one.
 func parseStart(k *Key) {
 	text, there := k.Fields["startTime"]
-	ms, err := strconv.ParseInt(text, 10, 64)
+	ms, ok := startMilli(text)
 	switch {
-	case err == nil && ms >= minMilli && ms <= maxMilli:
+	case ok:
 		k.Since, k.SinceFrom = time.UnixMilli(ms).UTC(), "startTime"
 	case k.State != Processing:
 	case !there:
@@ -151,6 +151,19 @@ const (
 	minMilli = 946684800000    // 2000
 	maxMilli = 253402300799999 // the end of 9999
 )
+
+// startDigits is all that a startTime may be made of; the release script, whose
+// numbers know "NaN" and "1e12", asks for the same.
+var startDigits = regexp.MustCompile(`^[0-9]{1,15}$`)
+
+// startMilli reads a startTime; false where it is none.
+func startMilli(text string) (int64, bool) {
+	if !startDigits.MatchString(text) {
+		return 0, false
+	}
+	ms, err := strconv.ParseInt(text, 10, 64)
+	return ms, err == nil && ms >= minMilli && ms <= maxMilli
+}
 
 // acquiredByTTL works out when k was acquired from the expiry that is left and
 // the TTL that its consumer gives. An instant in the future shows that another

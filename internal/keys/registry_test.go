@@ -238,6 +238,9 @@ func TestReleaseResults(t *testing.T) {
 			saw := b.read(t, tt.key).Seen
 			tt.after(t, b)
 			was := b.read(t, tt.key)
+			if r := was.Refusal(saw); tt.want != keys.Released && r != tt.want {
+				t.Errorf("the reading refuses with %s, the release with %s", r, tt.want)
+			}
 			got, before, err := b.Release(t.Context(), tt.key, saw)
 			if err != nil || got != tt.want {
 				t.Fatalf("got %s, %v, want %s", got, err, tt.want)
@@ -250,6 +253,45 @@ func TestReleaseResults(t *testing.T) {
 				t.Errorf("the key is there: %v, want %v", !left, left)
 			}
 		})
+	}
+}
+
+// The script must take for a time exactly what a reading takes for one: Lua's
+// numbers know words and notations that make any age look great.
+func TestReadingAndScriptAgreeOnStartTimes(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	hourOld := strconv.FormatInt(now.Add(-time.Hour).UnixMilli(), 10)
+	starts := map[string]bool{ // whether it is a time, and an old one
+		hourOld: true, "946684800000": true, "0" + hourOld: true, "00" + hourOld: true,
+		"946684799999": false, "253402300800000": false, "999999999999999": false, "000" + hourOld: false,
+		strconv.FormatInt(now.UnixMilli(), 10): false, strconv.FormatInt(now.Add(time.Hour).UnixMilli(), 10): false,
+		"NaN": false, "nan": false, "-nan": false, "inf": false, "-inf": false, "Infinity": false, "1e12": false, "1E12": false,
+		" 1700000000000 ": false, "1700000000000\n": false, "\t1700000000000": false, "1700000000000.5": false, "1700000000000.": false,
+		"+1700000000000": false, "-1700000000000": false, "0x18bcfe56800": false, "1700000000000\x00": false, "1_700_000_000_000": false,
+		"": false, "0": false, "soon": false, "2023-11-14T22:13:20Z": false, "１７０００００００００００": false,
+		strings.Repeat("0", 300) + "1700000000000": false, strings.Repeat("9", 400): false, "1700000000": false,
+	}
+	b := setUp(t)
+	space, _ := b.Space("hash")
+	n := 0
+	for start, free := range starts {
+		n++
+		key := fmt.Sprintf("msg:idempotent:S%d", n)
+		if err := b.redis.HSet(t.Context(), key, "status", "PROCESSING", "startTime", start).Err(); err != nil {
+			t.Fatal(err)
+		}
+		k := b.read(t, key)
+		if k.Stuck(space) != free {
+			t.Errorf("startTime %.40q: the reading says %s since %v, want stuck to be %v", start, k.State, k.Since, free)
+		}
+		got, _, err := b.Release(t.Context(), key, k.Seen)
+		if err != nil || (got == keys.Released) != free || b.exists(t, key) == free {
+			t.Errorf("startTime %.40q: release says %s, %v, want it free: %v", start, got, err, free)
+		}
+		if !free && (got != keys.TooYoung || k.Refusal(k.Seen) != got) {
+			t.Errorf("startTime %.40q: release says %s, the reading %s, want too_young", start, got, k.Refusal(k.Seen))
+		}
 	}
 }
 

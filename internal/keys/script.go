@@ -23,7 +23,9 @@ import "github.com/redis/go-redis/v9"
 // expiry in ms, length and start of the value, and the fields. What is neither
 // a word that says processing nor one that says failed is protected: in doubt
 // the key stays. The age is judged by Redis's own clock, and a key whose age
-// cannot be told is too young.
+// cannot be told is too young: each test asks for what lets the key go, so that
+// what is no number lets nothing go. A startTime is one exactly where
+// startMilli takes it for one.
 var release = redis.NewScript(`
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -87,21 +89,24 @@ end
 if kind ~= ARGV[1] or print ~= ARGV[2] then
 	return answer('changed')
 end
-if math.abs(expiry - ARGV[3]) > slack then
+if not (math.abs(expiry - ARGV[3]) <= slack) then
 	return answer('reacquired')
 end
 
 if not failed then
 	local since = nil
 	if kind == 'hash' then
-		since = tonumber(fields[2] or '')
-		if since and (since < 946684800000 or since > 253402300799999) then
-			since = nil
+		local start = fields[2] or ''
+		if #start <= 15 and string.find(start, '^%d+$') then
+			since = tonumber(start)
+			if since < 946684800000 or since > 253402300799999 then
+				since = nil
+			end
 		end
 	elseif expiry > 0 and tonumber(ARGV[7]) > 0 then
 		since = expiry - ARGV[7]
 	end
-	if not since or now - since <= tonumber(ARGV[6]) then
+	if not (since and now - since > tonumber(ARGV[6])) then
 		return answer('too_young')
 	end
 end

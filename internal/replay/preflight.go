@@ -82,17 +82,21 @@ func releasable(e Evidence) []keys.Key {
 	if _, unknown := unanswered(e); unknown {
 		return nil
 	}
-	if d, ok := decideBusiness(e.State, e.Effect); ok && d.Verdict != RefusedByState {
+	if e.protects() {
 		return nil
 	}
 	var free []keys.Key
 	for _, r := range e.Keys {
-		if ConsentFor(decideKey(r, e).Verdict) == SentReleased {
+		if lets(r, e) {
 			free = append(free, r.Key)
 		}
 	}
 	return free
 }
+
+// lets reports that one readable key may be released, where the business
+// database does not protect it.
+func lets(r KeyReading, e Evidence) bool { return ConsentFor(decideKey(r, e).Verdict) == SentReleased }
 
 // maxNewer bounds Preflight.NewerSucceeded.
 const maxNewer = 5

@@ -16,21 +16,21 @@ const resultUnknown = "unknown"
 // release is one release with all that its audit needs.
 type release struct {
 	key, seen string
-	space     string
-	protected bool // the business database says that the key must stay
+	reading   KeyReading         // of the moment before
+	refused   keys.ReleaseResult // why the key must stay; "": it may go
 	operation string
 	act       dlq.Act
 }
 
 // freeKey releases one key: audit "intended", then compare-and-delete in one
-// script, then the result in the audit. Where the business database says that
-// the work was done, the key is protected without asking Redis.
+// script, then the result in the audit. Where the evidence says that the key must
+// stay, Redis is not asked.
 func (s *Service) freeKey(ctx context.Context, r release) (keys.ReleaseResult, keys.Key, error) {
 	if err := s.auditRelease(ctx, r, r.act.At, audit.ResultIntended); err != nil {
 		return "", keys.Key{}, err
 	}
-	result, before := keys.Protected, keys.Key{Name: r.key, Space: r.space}
-	if !r.protected {
+	result, before := r.refused, r.reading.Key
+	if r.refused == "" {
 		var err error
 		if result, before, err = s.keys.Release(ctx, r.key, r.seen); err != nil {
 			// What became of the key is not known; the audit must not lack that.
@@ -40,7 +40,7 @@ func (s *Service) freeKey(ctx context.Context, r release) (keys.ReleaseResult, k
 			return "", keys.Key{}, err
 		}
 	}
-	s.metrics.countRelease(r.space, result)
+	s.metrics.countRelease(r.reading.Space.Name, result)
 	return result, before, s.auditRelease(ctx, r, s.now(), string(result))
 }
 
@@ -52,10 +52,10 @@ func (s *Service) auditRelease(ctx context.Context, r release, at time.Time, res
 }
 
 // protects reports that the business database says that a key must stay: the
-// work was done, or the database contradicts itself.
+// work was done, or the database contradicts itself. An effect that is there
+// protects whatever the state says: a refunded order was charged once.
 func (e Evidence) protects() bool {
-	d, ok := decideBusiness(e.State, e.Effect)
-	return ok && d.Verdict != RefusedByState
+	return e.Effect.Probed && e.Effect.There || e.State.Class == StateDone
 }
 
 // releaseKeys releases the keys that were asked for, one after the other. A
@@ -64,13 +64,13 @@ func (e Evidence) protects() bool {
 func (s *Service) releaseKeys(ctx context.Context, c claim, sub subject) ([]ReleasedKey, error) {
 	var released []ReleasedKey
 	for _, k := range c.request.ReleaseKeys {
-		space := sub.spaceOf(k.Key)
+		reading := sub.reading(k.Key)
 		result, before, err := s.freeKey(ctx, release{
-			key: k.Key, seen: k.Seen, space: space, protected: sub.evidence.protects(), operation: c.operation(),
+			key: k.Key, seen: k.Seen, reading: reading, refused: sub.evidence.refusal(reading, k.Seen), operation: c.operation(),
 			act: dlq.Act{Actor: c.request.Actor, From: c.request.From, Reason: c.request.Reason, At: c.request.At},
 		})
 		if result != "" {
-			released = append(released, ReleasedKey{Key: k.Key, Space: space, Result: result, Before: before.State})
+			released = append(released, ReleasedKey{Key: k.Key, Space: reading.Space.Name, Result: result, Before: before.State})
 		}
 		if err != nil {
 			return released, fmt.Errorf("replay: release keys of message %s: %w", c.id, err)
@@ -82,22 +82,37 @@ func (s *Service) releaseKeys(ctx context.Context, c claim, sub subject) ([]Rele
 	return released, nil
 }
 
-func (sub subject) spaceOf(key string) string {
+func (sub subject) reading(key string) KeyReading {
 	for _, r := range sub.evidence.Keys {
 		if r.Key.Name == key {
-			return r.Space.Name
+			return r
 		}
 	}
-	return ""
+	return KeyReading{}
+}
+
+// refusal says with which result a release of the key r, seen as the token
+// says, is refused before Redis is asked; "" where it may go. A failed key may:
+// nobody runs under it.
+func (e Evidence) refusal(r KeyReading, seen string) keys.ReleaseResult {
+	switch {
+	case e.protects():
+		return keys.Protected
+	case lets(r, e), r.Key.State == keys.Failed:
+		return ""
+	}
+	return r.Key.Refusal(seen)
 }
 
 // ReleaseKey frees one key without a replay, if it still is what the token seen
 // was handed out for, and says what became of it, with the key as it was just
 // before: audit "intended", release, audit the result. Where the business
 // database says that the work was done, or contradicts itself, the result is
-// Protected and the key is left alone. It returns keys.ErrNoSpace,
+// Protected and the key is left alone; what InspectKey calls not releasable is
+// refused likewise, before the script. It returns keys.ErrNoSpace,
 // keys.ErrBadSeen, keys.ErrUnavailable, ErrNoEvidence where a probe did not
-// answer, and ErrNoReason where only a human can decide and gave no reason.
+// answer, ErrNotReleasable where the key holds nothing back, and ErrNoReason
+// where only a human can decide and gave no reason.
 func (s *Service) ReleaseKey(ctx context.Context, key, seen string, a dlq.Act) (keys.ReleaseResult, keys.Key, error) {
 	if !keys.ValidSeen(seen) {
 		return "", keys.Key{}, fmt.Errorf("replay: release key: %w", keys.ErrBadSeen)
@@ -109,11 +124,13 @@ func (s *Service) ReleaseKey(ctx context.Context, key, seen string, a dlq.Act) (
 	switch {
 	case evidence.State.Err != nil || evidence.Effect.Err != nil:
 		return "", keys.Key{}, fmt.Errorf("replay: release %s: %w", key, ErrNoEvidence)
+	case reading.Key.State == keys.Failed && !evidence.protects() && !lets(reading, evidence):
+		return "", keys.Key{}, fmt.Errorf("replay: release %s: %w", key, ErrNotReleasable)
 	case reading.Key.State == keys.Held && !evidence.probed() && a.Reason == "":
 		return "", keys.Key{}, fmt.Errorf("replay: release %s: %w: only a human can tell whether it is stale", key, ErrNoReason)
 	}
 	return s.freeKey(context.WithoutCancel(ctx), release{
-		key: key, seen: seen, space: reading.Space.Name, protected: evidence.protects(), act: a,
+		key: key, seen: seen, reading: reading, refused: evidence.refusal(reading, seen), act: a,
 		operation: "release " + seen[:min(len(seen), 16)] + "@" + a.At.UTC().Format(time.RFC3339Nano),
 	})
 }

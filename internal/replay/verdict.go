@@ -33,6 +33,9 @@ var (
 	// ErrNotItsKey: a key that was to be released with a message is not one of
 	// the message's own.
 	ErrNotItsKey = errors.New("the key is not one of this message's")
+	// ErrNotReleasable: the key holds nothing back, so there is nothing to
+	// release: its consumer takes a failed key again by itself.
+	ErrNotReleasable = errors.New("the key holds nothing back")
 	// ErrNoReason: what was asked for is a human's decision and needs a reason.
 	ErrNoReason = errors.New("a reason is needed")
 	// ErrNoEvidence: a probe did not answer, so that a key cannot be released:
