@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -77,6 +78,7 @@ const planned = pgx.QueryExecModeCacheDescribe
 
 // args returns the arguments of matches, or ErrBadCursor.
 func (f Filter) args() (pgx.NamedArgs, error) {
+	f = f.storable()
 	args := pgx.NamedArgs{
 		"source": f.Source, "state": "", "states": []string{}, "reason": string(f.Reason), "failure_type": displayable(f.FailureType),
 		"retries_min": f.RetriesMin, "retries_max": f.RetriesMax, "business_key": displayable(f.BusinessKey),
@@ -103,6 +105,16 @@ func (f Filter) args() (pgx.NamedArgs, error) {
 		args["after_died"], args["after_id"] = c.diedAt, c.id
 	}
 	return args, nil
+}
+
+// storable returns f, or, where f asks for text that no column holds and
+// Postgres refuses as a value, a filter that matches nothing.
+func (f Filter) storable() Filter {
+	asked := append(stateWords(f.States), f.Source, string(f.Reason), f.FailureType, f.Text, f.BusinessKey)
+	if slices.ContainsFunc(asked, func(s string) bool { return !clean(s) }) {
+		return Filter{States: []State{"", ""}, Cursor: f.Cursor} // not one state, so that "" is none
+	}
+	return f
 }
 
 // likeEscaper makes LIKE take a text literally.
