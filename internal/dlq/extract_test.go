@@ -302,3 +302,30 @@ func FuzzExtract(f *testing.F) {
 		HeadersToRemove(d.Headers)
 	})
 }
+
+// What a replay publishes to must be what the message came by, byte for byte.
+func TestNamesThatAreNoCleanTextAreNoneToPublishTo(t *testing.T) {
+	t.Parallel()
+	odd := "key\xff"
+	entry := func(exchange, key any) rabbit.Table {
+		d := died("q.pay", "rejected", 1, arrival)
+		d["exchange"], d["routing-keys"] = exchange, []any{key}
+		return rabbit.Table{"x-death": []any{d}}
+	}
+	for name, h := range map[string]rabbit.Table{
+		"the broker's key": entry("ex.pay", odd),
+		"a NUL in it":      entry("ex.pay", "key\x00"),
+		"a header's key":   {"x-original-queue": "q.pay", "x-original-exchange": "ex.pay", "x-original-routingKey": odd},
+		"bytes":            {"x-original-queue": "q.pay", "x-original-exchange": "ex.pay", "x-original-routingKey": []byte(odd)},
+		"a home-grown one": {"Original-Queue": "q.pay", "Original-Exchange": "ex.pay", "Original-Routing-Key": odd},
+	} {
+		o := Extract(rabbit.Delivery{Headers: h}, Source{Name: "pay", Queue: "q.terminal"}, arrival).Original
+		if o.Queue != "q.pay" || o.Exchange == nil || *o.Exchange != "ex.pay" || o.RoutingKey != nil {
+			t.Errorf("%s: origin %+v, want the queue and the exchange, and no routing key", name, o)
+		}
+	}
+	o := Extract(rabbit.Delivery{Headers: entry(odd, "käse")}, Source{Name: "pay", Queue: "q.terminal"}, arrival).Original
+	if o.Exchange != nil || o.RoutingKey == nil || *o.RoutingKey != "käse" {
+		t.Errorf("origin %+v, want no exchange, and the routing key as it is", o)
+	}
+}

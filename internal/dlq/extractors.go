@@ -20,7 +20,7 @@ func (guardHeaders) extract(h rabbit.Table) found {
 	f.failure.Type, _ = textOf(h["x-exception-type"])
 	f.failure.Message, _ = textOf(h["x-exception-message"])
 	f.queue = shortOf(h["x-original-queue"])
-	f.exchange, f.routingKey = shortOf(h["x-original-exchange"]), shortOf(h["x-original-routingKey"])
+	f.exchange, f.routingKey = exactOf(h["x-original-exchange"]), exactOf(h["x-original-routingKey"])
 	return f
 }
 
@@ -33,8 +33,8 @@ func (springHeaders) name() string { return "spring" }
 func (springHeaders) extract(h rabbit.Table) found {
 	f := found{
 		retries:    countOf(h["retry-count"]),
-		exchange:   shortOf(h["x-original-exchange"]),
-		routingKey: shortOf(h["x-original-routingKey"]),
+		exchange:   exactOf(h["x-original-exchange"]),
+		routingKey: exactOf(h["x-original-routingKey"]),
 	}
 	f.failure.Message, _ = textOf(h["x-exception-message"]) // may be void
 	f.failure.Stack, _ = textOf(h["x-exception-stacktrace"])
@@ -101,9 +101,9 @@ func (f *found) takeOrigin(plain string, value any) {
 	case plain == "originalqueue" && f.queue == nil:
 		f.queue = shortOf(value)
 	case plain == "originalexchange" && f.exchange == nil:
-		f.exchange = shortOf(value)
+		f.exchange = exactOf(value)
 	case plain == "originalroutingkey" && f.routingKey == nil:
-		f.routingKey = shortOf(value)
+		f.routingKey = exactOf(value)
 	}
 }
 

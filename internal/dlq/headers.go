@@ -33,6 +33,19 @@ func shortOf(value any) *string {
 	return &s
 }
 
+// exactOf is shortOf for what a replay publishes to: a name that a column takes
+// only in another form would lead elsewhere, so it is none.
+func exactOf(value any) *string {
+	raw, _ := value.(string)
+	if bytes, ok := value.([]byte); ok {
+		raw = string(bytes)
+	}
+	if !clean(raw) {
+		return nil
+	}
+	return shortOf(value)
+}
+
 // countOf returns a header value that is a count: any integer or float type
 // of AMQP, or a number written as text. Negative and broken values are none.
 func countOf(value any) *int64 {

@@ -74,8 +74,8 @@ const (
 // Origin is where a message was consumed before it died.
 type Origin struct {
 	Queue      string
-	Exchange   *string // nil: unknown; "": the default exchange
-	RoutingKey *string // nil: unknown
+	Exchange   *string // nil: unknown, or no clean text; "": the default exchange
+	RoutingKey *string // nil: unknown, or no clean text
 	// Evidence says where Queue comes from: "configured", "framework",
 	// "x-death"; "" where it is not known.
 	Evidence string

@@ -42,7 +42,7 @@ func deathsOf(h rabbit.Table, arrived time.Time) []death {
 			reason:     reasonOf(t["reason"]),
 			count:      max(1, valueOr(countOf(t["count"]), 1)),
 			at:         possibleTime(t["time"], arrived),
-			exchange:   shortOf(t["exchange"]),
+			exchange:   exactOf(t["exchange"]),
 			routingKey: firstKey(t["routing-keys"]),
 		})
 	}
@@ -54,7 +54,7 @@ func firstKey(value any) *string {
 	if len(keys) == 0 {
 		return nil
 	}
-	return shortOf(keys[0])
+	return exactOf(keys[0])
 }
 
 func reasonOf(value any) Reason {
