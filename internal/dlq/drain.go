@@ -46,11 +46,16 @@ type Drain struct {
 	DrainOptions
 	wake chan struct{} // ends a wait early
 
+	// single is how many windows of one message are still to come: behind a
+	// message that cannot be read a larger window never ends well. Run's own.
+	single int
+
 	mu     sync.Mutex
 	status SourceStatus
 	held   func() int              // what the consumer holds; nil: none is open
 	stop   context.CancelCauseFunc // ends the session at hand; nil: there is none
 	acked  []uuid.UUID             // windows proven to be acked whose receipts are still there
+	stuck  bool                    // the message at the head of the queue cannot be read
 }
 
 // NewDrain returns a drain that does nothing until it is Run.
@@ -83,6 +88,9 @@ func (d *Drain) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
+		if d.stumbled(err) {
+			continue
+		}
 		trouble := troubleOf(err, d.Source)
 		if news := d.show(trouble.state, trouble.why); news && trouble.unexpected {
 			d.Log.WarnContext(ctx, "drain interrupted", "state", trouble.state, "err", err)
@@ -95,7 +103,23 @@ func (d *Drain) Run(ctx context.Context) error {
 	return nil
 }
 
-// rest waits, but not longer than until somebody resumes the source.
+// stumbled takes in whether a message that cannot be read ended the session. It
+// says whether to go on at once, one message at a time, so that all before it is
+// drained. A window of one that fails is the head of the queue.
+func (d *Drain) stumbled(err error) (goOn bool) {
+	poison := errors.Is(err, rabbit.ErrPoison)
+	goOn = poison && d.single == 0
+	if poison {
+		d.single = windowMessages
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stuck = poison && !goOn
+	return goOn
+}
+
+// rest waits, but not longer than until somebody resumes the source, or takes
+// off the message that it is stuck at.
 func (d *Drain) rest(ctx context.Context, wait time.Duration) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -145,10 +169,14 @@ func (d *Drain) session(ctx context.Context) error {
 func (d *Drain) step(ctx context.Context, ledger *ledger, consumer *rabbit.Consumer, wait time.Duration) error {
 	waiting, done := context.WithTimeout(ctx, wait)
 	limits := rabbit.Limits{Messages: windowMessages, Bytes: windowBytes}
+	if d.single > 0 {
+		limits.Messages = 1
+	}
 	window, err := consumer.Next(waiting, d.Source.Queue, limits)
 	done()
 	switch {
 	case err == nil:
+		d.single = max(0, d.single-1)
 		err = d.drain(ctx, ledger, window)
 	case context.Cause(ctx) != nil:
 		return context.Cause(ctx)

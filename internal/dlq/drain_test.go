@@ -213,7 +213,7 @@ func TestTroubleSaysWhatIsNotDoneAndWhatToDo(t *testing.T) {
 		"elsewhere": {errElsewhere, SourceUp, "another console"},
 		"Postgres":  {storeError{errors.New("disk full")}, SourceBlocked, "stay on the broker"},
 		"missing":   {fmt.Errorf("x: %w", rabbit.ErrQueueMissing), SourceMissing, "until it is declared"},
-		"poison":    {fmt.Errorf("x: %w", rabbit.ErrPoison), SourceDown, "take it off"},
+		"poison":    {fmt.Errorf("x: %w", rabbit.ErrPoison), SourceDown, "Take it off"},
 		"down":      {fmt.Errorf("x: %w", rabbit.ErrUnavailable), SourceDown, "tried again"},
 	} {
 		got := troubleOf(tt.err, paySource)

@@ -61,9 +61,9 @@ func prepare(d rabbit.Delivery, s Source, arrived time.Time) *letter {
 	return l
 }
 
-// maxNesting is how deeply headers may nest. What is deeper no framework wrote,
-// and package rabbit does not read it back.
-const maxNesting = 60
+// maxNesting is how deeply tables and arrays may nest in headers: as deeply as
+// the AMQP client reads them. What is deeper no framework wrote.
+const maxNesting = 32
 
 var errNesting = fmt.Errorf("they nest deeper than %d levels", maxNesting)
 
@@ -74,19 +74,19 @@ func encodeHeaders(h rabbit.Table) ([]byte, error) {
 	return rabbit.EncodeTable(h)
 }
 
-// deeper says whether a header value nests deeper than the given levels.
+// deeper says whether more tables and arrays than the given levels nest in a
+// header value.
 func deeper(value any, levels int) bool {
-	if levels < 0 {
-		return true
-	}
-	within := func(v any) bool { return deeper(v, levels-1) }
+	var inner []any
 	switch v := value.(type) {
 	case rabbit.Table:
-		return slices.ContainsFunc(slices.Collect(maps.Values(v)), within)
+		inner = slices.Collect(maps.Values(v))
 	case []any:
-		return slices.ContainsFunc(v, within)
+		inner = v
+	default:
+		return false
 	}
-	return false
+	return levels < 0 || slices.ContainsFunc(inner, func(v any) bool { return deeper(v, levels-1) })
 }
 
 func cannotStore(what string, err error) string {

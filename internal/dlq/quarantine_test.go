@@ -1,12 +1,17 @@
 package dlq
 
 import (
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/pgtest"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/poll"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/rabbittest"
 )
 
 func TestOneRefusedMessageCostsOneQuarantine(t *testing.T) {
@@ -85,5 +90,81 @@ func TestHeadersThatJSONBRefusesAreKept(t *testing.T) {
 	life, err := NewStore(pool).Life(t.Context(), id, 0)
 	if err != nil || life.Headers["large"] != d.Headers["large"] || why == "" {
 		t.Errorf("%d headers (%v), quarantine %q", len(life.Headers), err, why)
+	}
+}
+
+// The client library gives up the connection at such headers.
+func TestAMessageThatCannotBeReadStopsOnlyWhatIsBehindIt(t *testing.T) {
+	t.Parallel()
+	nested := func(levels int) rabbit.Table {
+		h := rabbit.Table{"leaf": "x"}
+		for range levels {
+			h = rabbit.Table{"a": h}
+		}
+		return h
+	}
+	for name, headers := range map[string]rabbit.Table{
+		"nested too deeply": nested(maxNesting + 1),
+		"too many elements": {"a": slices.Repeat([]any{int8(1)}, 8193)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool, v := pgtest.New(t), terminal(t)
+			publish(t, v, "1", "2", "3", "4")
+			send(t, v, rabbit.Message{Body: []byte("deep"), Headers: nested(maxNesting)}, rabbit.Message{Headers: headers})
+			publish(t, v, "behind it", "and behind")
+
+			d, _ := running(t, DrainOptions{URL: v.URL, Pool: pool})
+
+			untilStored(t, pool, 5, 0)
+			if s := untilState(t, d, SourceDown); !strings.Contains(s.Why, "8,192 elements") || !strings.Contains(s.Why, paySource.Queue) {
+				t.Errorf("why %q", s.Why)
+			}
+			if n := number(t, pool, "SELECT count(*) FROM dead_letters WHERE quarantine IS NOT NULL"); n != 0 {
+				t.Errorf("%d in quarantine, want none: what can be read can be stored", n)
+			}
+
+			poll.True(t, patience, "the broker has it back", func() bool { return v.Depth(t, paySource.Queue) == 3 })
+			takeOff(t, v)
+			untilStored(t, pool, 7, 0)
+			untilState(t, d, SourceUp)
+			untilSettled(t, pool, v)
+		})
+	}
+}
+
+// takeOff takes the head of the queue as an operator does, in the management UI.
+func takeOff(t *testing.T, v *rabbittest.Vhost) {
+	t.Helper()
+	v.Manage(t, http.MethodPost, "/api/queues/"+v.Name+"/"+paySource.Queue+"/get",
+		`{"count": 1, "ackmode": "ack_requeue_false", "encoding": "auto"}`)
+}
+
+func TestAStuckDrainGoesOnOnceMessagesAreTakenOff(t *testing.T) {
+	t.Parallel()
+	poison := fmt.Errorf("consume: %w", rabbit.ErrPoison)
+	three, two := int64(3), int64(2)
+	d := NewDrain(DrainOptions{Source: paySource})
+	hurried := func() bool { defer func() { d.wake = make(chan struct{}, 1) }(); return len(d.wake) == 1 }
+
+	if !d.stumbled(poison) || d.single == 0 {
+		t.Error("the first time: want a second look at once, one message at a time")
+	}
+	d.noteReading(reading{ready: &three})
+	if d.noteReading(reading{ready: &two}); hurried() {
+		t.Error("it is not stuck yet: want no hurry")
+	}
+	if d.stumbled(poison) {
+		t.Error("the second time: want a rest")
+	}
+	d.noteReading(reading{ready: &three})
+	if d.noteReading(reading{ready: &three}); hurried() {
+		t.Error("nothing was taken off: want no hurry")
+	}
+	if d.noteReading(reading{ready: &two}); !hurried() {
+		t.Error("one was taken off: want no rest")
+	}
+	if pause := troubleOf(poison, paySource).slowest; pause > time.Minute {
+		t.Errorf("rests up to %v, want at most a minute", pause)
 	}
 }

@@ -72,11 +72,16 @@ func (d *Drain) Resume(ctx context.Context, a Act) error {
 	d.mu.Lock()
 	d.status.Paused, d.status.PausedBy = false, ""
 	d.mu.Unlock()
+	d.hurry()
+	return nil
+}
+
+// hurry ends the drain's wait, or the next one where it does not wait.
+func (d *Drain) hurry() {
 	select {
 	case d.wake <- struct{}{}:
 	default:
 	}
-	return nil
 }
 
 // show sets the state, and says whether that is news; an operator's pause stays

@@ -39,8 +39,9 @@ func troubleOf(err error, s Source) trouble {
 		why := fmt.Sprintf("The broker has no queue %q. Nothing is drained until it is declared, or its name in the configuration is put right.", s.Queue)
 		return trouble{SourceMissing, why, true, 500 * time.Millisecond, 5 * time.Second}
 	case errors.Is(err, rabbit.ErrPoison):
-		why := fmt.Sprintf("A message in %q cannot be read: its headers are larger than a frame may be. It blocks what is behind it; take it off by the broker's management page.", s.Queue)
-		return trouble{SourceDown, why, true, time.Minute, 5 * time.Minute}
+		why := fmt.Sprintf("The client library cannot read the headers of the message at the head of %q: they nest deeper than %d levels, have more than 8,192 elements, or are larger than a frame. "+
+			"Nothing behind it is drained. Take it off with the broker's management UI, or raise an issue; draining then goes on by itself.", s.Queue, maxNesting)
+		return trouble{SourceDown, why, true, 2 * turn, time.Minute}
 	}
 	why := fmt.Sprintf("The broker does not answer as it should (%v). Nothing is drained, and it is tried again.", err)
 	return trouble{SourceDown, displayable(why), true, 250 * time.Millisecond, 15 * time.Second}

@@ -25,15 +25,25 @@ func (d *Drain) watch(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
-		r := d.read(ctx, inspector)
-		d.mu.Lock()
-		d.status.Ready, d.status.Unacked, d.status.Warnings = r.ready, r.unacked, r.warnings
-		d.mu.Unlock()
+		d.noteReading(d.read(ctx, inspector))
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+	}
+}
+
+// noteReading keeps r for Status. A drain that is stuck and sees that somebody
+// took messages off the queue tries again at once.
+func (d *Drain) noteReading(r reading) {
+	d.mu.Lock()
+	before := d.status.Ready
+	d.status.Ready, d.status.Unacked, d.status.Warnings = r.ready, r.unacked, r.warnings
+	fewer := d.stuck && before != nil && r.ready != nil && *r.ready < *before
+	d.mu.Unlock()
+	if fewer {
+		d.hurry()
 	}
 }
 

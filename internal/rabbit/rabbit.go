@@ -29,9 +29,10 @@ var (
 	// ErrUnknown: the connection was lost, or the confirm did not come in time.
 	// The message may or may not be there.
 	ErrUnknown = errors.New("not known whether the broker took the message")
-	// ErrPoison: the broker delivers a message that cannot be read over AMQP,
-	// mostly because its headers outgrew a frame. It ends every connection that
-	// reads that queue, and stays at the head of the queue.
+	// ErrPoison: the broker delivers a message that the client library cannot
+	// read: its headers outgrew a frame, nest deeper than 32 levels or have more
+	// than 8,192 elements. It ends every connection that reads that queue, and
+	// stays at the head of the queue.
 	ErrPoison = errors.New("a message in the queue cannot be read")
 )
 
