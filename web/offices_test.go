@@ -41,7 +41,7 @@ func TestTheOverviewSaysWhatIsWrong(t *testing.T) {
 	if rows.Length() != 3 || rows.First().Find("svg.spark rect").Length() != 24 {
 		t.Errorf("%d sources, %d bars", rows.Length(), rows.First().Find("svg.spark rect").Length())
 	}
-	wantText(t, doc, testid("lately"), "wei replayed message "+sample.ReplayedID+" : sent")
+	wantText(t, doc, testid("lately"), "wei replayed P20260928377 message "+sample.ReplayedID+" : sent")
 	if strings.Contains(text(doc, testid("lately")), "intended") {
 		t.Error("an intention stands among what changed")
 	}

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,11 +74,11 @@ func (s *Server) overview(c echo.Context) error {
 	}
 	p.Figures = p.figures(sum(figures), statuses)
 	p.Wrong = s.wrong(p.frame, statuses, figures)
-	for _, e := range lately.Entries {
-		if e.Result == audit.ResultIntended {
-			continue // what came of it has an entry of its own
-		}
-		p.Lately = append(p.Lately, p.auditRow(e))
+	settled := slices.DeleteFunc(lately.Entries, func(e audit.Entry) bool {
+		return e.Result == audit.ResultIntended // what came of it has an entry of its own
+	})
+	if p.Lately, err = s.auditRows(ctx, p.frame, settled); err != nil {
+		return err
 	}
 	return render(c, http.StatusOK, overviewView(p))
 }

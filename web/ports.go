@@ -8,6 +8,7 @@ type messages interface {
 	messageActs
 	bodyReader
 	figureReader
+	keyNamer
 }
 
 // replays is all that web asks of package replay.

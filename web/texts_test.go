@@ -118,8 +118,8 @@ func TestEveryWordOfAClosedListHasItsText(t *testing.T) {
 		"style":      wordsOf([]keys.Style{keys.Flag, keys.Lock, keys.Status, keys.Hash}),
 		"release":    wordsOf([]keys.ReleaseResult{keys.Released, keys.Gone, keys.Changed, keys.Reacquired, keys.Protected, keys.WrongType, keys.TooYoung}),
 		"permission": wordsOf([]auth.Permission{auth.Read, auth.Note, auth.Discard, auth.Replay, auth.Release, auth.Operate, auth.Report}),
-		"act_done":   constants(t, "../internal/audit", "Act"),
-		"why":        whys(t), "destination": constants(t, "../internal/replay", "WhyRoute"), "destination_warning": constants(t, "../internal/replay", "Warn"),
+		"act_done":   constants(t, "../internal/audit", "Act"), "act_tried": constants(t, "../internal/audit", "Act"),
+		"why": whys(t), "destination": constants(t, "../internal/replay", "WhyRoute"), "destination_warning": constants(t, "../internal/replay", "Warn"),
 		"detail":         constants(t, "../internal/replay", "Detail"),
 		"outcome_source": wordsOf([]replay.OutcomeSource{replay.FromReport, replay.FromDeadLetter, replay.FromKey, replay.FromProbe, replay.FromInferred, replay.FromTimeout}),
 	}

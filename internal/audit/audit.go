@@ -6,6 +6,7 @@ package audit
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -77,8 +78,23 @@ func NewLog(pool *pgxpool.Pool) *Log { return &Log{pool: pool} }
 type Filter struct {
 	Object      string
 	OperationID string
-	Before      int64 // entries older than this position; 0: from the newest
-	Limit       int   // at least 1
+	// Search looks among the newest 10,000 entries for those with this text in
+	// the reason, whatever its case, or about one of Objects.
+	Search  string
+	Objects []string
+	Before  int64 // entries older than this position; 0: from the newest
+	Limit   int   // at least 1
+}
+
+// Searched is how many of the newest entries Filter.Search looks at.
+const Searched = 10_000
+
+// pattern makes ILIKE look for f.Search as it is.
+func (f Filter) pattern() string {
+	if f.Search == "" {
+		return ""
+	}
+	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(f.Search) + "%"
 }
 
 // Page is one page of the audit, newest first.
@@ -94,11 +110,14 @@ func (l *Log) List(ctx context.Context, f Filter) (Page, error) {
 		FROM audit
 		WHERE (@object = '' OR object = @object)
 		  AND (@operation = '' OR operation_id = @operation)
+		  AND (@pattern = '' OR id > (SELECT max(id) FROM audit) - @newest::bigint
+		       AND (reason ILIKE @pattern OR object = ANY (@objects::text[])))
 		  AND (@before::bigint = 0 OR id < @before)
 		ORDER BY id DESC
 		LIMIT @limit`
 	rows, err := l.pool.Query(ctx, sql, pgx.NamedArgs{
 		"object": f.Object, "operation": f.OperationID, "before": f.Before, "limit": f.Limit + 1,
+		"pattern": f.pattern(), "newest": Searched, "objects": append([]string{}, f.Objects...),
 	})
 	if err != nil {
 		return Page{}, fmt.Errorf("audit: list: %w", err)

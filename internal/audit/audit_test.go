@@ -102,3 +102,43 @@ func TestListPagesNewestFirst(t *testing.T) {
 		}
 	}
 }
+
+func TestEntriesAreSearchedByReasonAndObject(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	for _, e := range []audit.Entry{
+		{Object: "message 1", Reason: "Bank is 100% back"}, {Object: "message 2", Reason: "asked by bob"}, {Object: "message 3"},
+	} {
+		e.At, e.Actor, e.Act, e.Result = at, "anna", audit.ActNote, audit.ResultDone
+		if err := audit.Write(t.Context(), pool, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		filter audit.Filter
+		want   []string
+	}{
+		{"the reason, whatever its case", audit.Filter{Search: "bank IS"}, []string{"message 1"}},
+		{"signs are what they are", audit.Filter{Search: "%"}, []string{"message 1"}},
+		{"an underscore too", audit.Filter{Search: "_"}, nil},
+		{"objects", audit.Filter{Search: "key-3", Objects: []string{"message 3"}}, []string{"message 3"}},
+		{"a reason or an object", audit.Filter{Search: "bob", Objects: []string{"message 3"}}, []string{"message 3", "message 2"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.filter.Limit = 10
+			page, err := audit.NewLog(pool).List(t.Context(), tt.filter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range page.Entries {
+				got = append(got, e.Object)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -10,8 +10,9 @@ const maxTypes = 10
 
 // Facets are counts for the filter column: for each source, state, reason and
 // failure type how many messages a filter would select with that word in the
-// place of its own; of the types only the most frequent, at most eleven. Each is counted among the newest 10,000 that match; Exact is false where
-// there are more.
+// place of its own; of the types only the most frequent, at most eleven. Each
+// is counted among the newest 10,000 that match; Exact is false where there are
+// more.
 type Facets struct {
 	Sources map[string]int64
 	States  map[State]int64

@@ -337,3 +337,21 @@ func TestFigures(t *testing.T) {
 		t.Errorf("figures (-want +got):\n%s", diff)
 	}
 }
+
+func TestMessagesAreNamedByTheirBusinessKeys(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	store := NewStore(pool)
+	all := put(t, pool, paySource, delivery(`{"orderNo":"A-1"}`, arrival), delivery(`{"orderNo":"A-1","again":true}`, arrival.Add(time.Minute)), delivery("none", arrival))
+	names, err := store.BusinessKeys(t.Context(), append(all, "nothing", uuid.NewString()))
+	if diff := cmp.Diff(map[string]string{all[0]: "A-1", all[1]: "A-1"}, names); diff != "" || err != nil {
+		t.Errorf("business keys (-want +got): %v\n%s", err, diff)
+	}
+	ids, err := store.IDsOf(t.Context(), "A-1")
+	if diff := cmp.Diff([]string{all[1], all[0]}, ids); diff != "" || err != nil {
+		t.Errorf("ids (-want +got): %v\n%s", err, diff)
+	}
+	if ids, err := store.IDsOf(t.Context(), "\x00"); len(ids) != 0 || err != nil {
+		t.Errorf("a key of NUL has %v (%v)", ids, err)
+	}
+}

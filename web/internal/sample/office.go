@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -61,7 +62,7 @@ func (s *Sources) set(name, by string) error {
 // Log is a sample audit.
 type Log struct{}
 
-// List returns the sample entries about f.Object, or all.
+// List returns the sample entries that f selects.
 func (Log) List(_ context.Context, f audit.Filter) (audit.Page, error) {
 	all := []audit.Entry{
 		{At: ago(2 * time.Minute), Actor: person, From: "10.0.3.7", Act: audit.ActReplay, Object: "message " + ReplayedID, OperationID: "replay-82", Reason: "Harbour Bank is back", Result: "sent"},
@@ -69,11 +70,13 @@ func (Log) List(_ context.Context, f audit.Filter) (audit.Page, error) {
 		{At: ago(9 * time.Minute), Actor: person, Act: audit.ActNote, Object: "message " + StaleID, Result: audit.ResultDone},
 		{At: ago(time.Hour), Actor: person, Act: audit.ActRelease, Object: "key " + KeyOf("P20260928310"), OperationID: "replay-81", Reason: "consumer was killed at 02:51", Result: "released"},
 		{At: ago(2 * time.Hour), Actor: "anna", Act: audit.ActPause, Object: "source points", Reason: "schema change", Result: audit.ResultDone},
+		{At: ago(150 * time.Minute), Actor: person, Act: audit.ActDiscard, Object: "message " + ResolvedID, OperationID: "d-1", Reason: "nobody needs it", Result: dlq.ResultBadState},
 		{At: ago(3 * time.Hour), Actor: Hostile, From: Hostile, Act: audit.ActDiscard, Object: "message " + Hostile, OperationID: Hostile, Reason: Hostile, Result: Hostile},
 	}
 	page := audit.Page{}
 	for _, e := range all {
-		if (f.Object == "" || e.Object == f.Object) && (f.OperationID == "" || e.OperationID == f.OperationID) {
+		found := f.Search == "" || strings.Contains(e.Reason, f.Search) || slices.Contains(f.Objects, e.Object)
+		if found && (f.Object == "" || e.Object == f.Object) && (f.OperationID == "" || e.OperationID == f.OperationID) {
 			page.Entries = append(page.Entries, e)
 		}
 	}

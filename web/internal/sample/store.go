@@ -293,6 +293,30 @@ func (s *Store) move(ids []string, from, to dlq.State, a dlq.Act) ([]dlq.ActResu
 	return results, nil
 }
 
+// BusinessKeys returns the keys of the messages that are there.
+func (s *Store) BusinessKeys(_ context.Context, ids []string) (map[string]string, error) {
+	defer s.lock()()
+	found := map[string]string{}
+	for _, id := range ids {
+		if x, ok := s.looks[id]; ok && x.business != "" {
+			found[id] = x.business
+		}
+	}
+	return found, s.Err
+}
+
+// IDsOf returns the messages with a business key.
+func (s *Store) IDsOf(_ context.Context, business string) ([]string, error) {
+	defer s.lock()()
+	var ids []string
+	for id, x := range s.looks {
+		if x.business == business {
+			ids = append(ids, id)
+		}
+	}
+	return ids, s.Err
+}
+
 // Add puts one more open message on top of the list.
 func (s *Store) Add(id string) {
 	defer s.lock()()
