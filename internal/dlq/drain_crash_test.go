@@ -271,10 +271,7 @@ func TestReceiptsOfAckedWindowsAreForgottenAtTheNextStart(t *testing.T) {
 	}
 	d := NewDrain(DrainOptions{Source: paySource})
 	d.owe(b.window)
-	l, err = openLedger(t.Context(), pool, paySource, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l = lock(t, pool, paySource, nil)
 	defer l.close()
 	if err := l.begin(t.Context(), d.owed(), time.Now()); err != nil {
 		t.Fatal(err)

@@ -46,14 +46,22 @@ func putLetters(t *testing.T, pool *pgxpool.Pool, source Source, returns returnN
 
 func open(t *testing.T, pool *pgxpool.Pool, source Source, returns returnNoter) *ledger {
 	t.Helper()
-	var l *ledger
-	poll.Until(t, patience, func() (err error) { // the one before is closed, but its lock may be held for a moment
-		l, err = openLedger(t.Context(), pool, source, returns)
-		return err
-	})
+	l := lock(t, pool, source, returns)
 	if err := l.begin(t.Context(), nil, time.Now()); err != nil {
 		t.Fatal(err)
 	}
+	return l
+}
+
+// lock opens a ledger. The server may hold the lock of one that was just closed
+// for a moment longer.
+func lock(t *testing.T, pool *pgxpool.Pool, source Source, returns returnNoter) *ledger {
+	t.Helper()
+	var l *ledger
+	poll.Until(t, patience, func() (err error) {
+		l, err = openLedger(t.Context(), pool, source, returns)
+		return err
+	})
 	return l
 }
 

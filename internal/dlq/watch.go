@@ -40,7 +40,7 @@ func (d *Drain) noteReading(r reading) {
 	d.mu.Lock()
 	before := d.status.Ready
 	d.status.Ready, d.status.Unacked, d.status.Warnings = r.ready, r.unacked, r.warnings
-	fewer := d.stuck && before != nil && r.ready != nil && *r.ready < *before
+	fewer := d.stuck && d.status.State == SourceDown && before != nil && r.ready != nil && *r.ready < *before
 	d.mu.Unlock()
 	if fewer {
 		d.hurry()
