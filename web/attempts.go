@@ -22,6 +22,7 @@ type attemptRow struct {
 	Detail     string
 	To         sentence
 	Released   []releasedRow
+	Guards     []guardStep
 	Evidence   string // what the guards said just before it was sent, as JSON
 }
 

@@ -159,12 +159,22 @@ func (f frame) resulted(e audit.Entry) string {
 func (f frame) auditRow(e audit.Entry) auditRow {
 	row := auditRow{
 		At: f.ago(e.At), Actor: e.Actor, From: e.From, Act: f.acted(e), Result: f.resulted(e),
-		Object: e.Object, Href: f.objectLink(e.Object), Reason: e.Reason, OperationID: e.OperationID,
+		Object: f.about(e.Object), Href: f.objectLink(e.Object), Reason: e.Reason, OperationID: e.OperationID,
 	}
 	if e.OperationID != "" {
 		row.OperationHref = with(f.audit(), "operation", e.OperationID)
 	}
 	return row
+}
+
+// about says what an entry is about in the reader's language; names stay as
+// they are.
+func (f frame) about(object string) string {
+	kind, name, _ := strings.Cut(object, " ")
+	if id := "audit_object." + kind; f.has(id) {
+		return f.T(id) + " " + name
+	}
+	return object
 }
 
 // objectLink returns the page of what an entry is about, "" where it has none.

@@ -36,6 +36,7 @@ type replayPage struct {
 	Instead  *button
 	Button   string
 	Danger   bool
+	less     int  // how many headers a replay takes off
 	again    bool // it was resolved: it goes only where the verdict is agreed to
 }
 
@@ -53,7 +54,7 @@ func (s *Server) confirmReplay(c echo.Context) error {
 	}
 	p.Action, p.Button = p.to("messages", p.ID, "replay"), p.T("act.replay_name", "Name", p.Name)
 	p.Heading = p.Button
-	p.Sentence = p.going(pre.Destination)
+	p.Sentence = p.going(pre.Destination, p.less)
 	p.consent(pre.Verdict, pre.Consent, pre.Guards)
 	if pre.Consent == replay.SentReleased {
 		p.Stop = p.T("confirm.needs_release")
@@ -74,7 +75,7 @@ func (s *Server) confirmReleaseReplay(c echo.Context) error {
 	}
 	p.Action, p.Button = p.to("messages", p.ID, "release"), p.T("act.release_replay_name", "Name", p.Name)
 	p.Heading = p.Button
-	p.Sentence = p.going(pre.Destination)
+	p.Sentence = p.going(pre.Destination, p.less)
 	for _, k := range pre.Releasable {
 		p.Keys = append(p.Keys, p.seenKey(k))
 	}
@@ -93,6 +94,10 @@ func (s *Server) replayStep(c echo.Context) (replayPage, replay.Preflight, error
 	if err != nil {
 		return replayPage{}, replay.Preflight{}, err
 	}
+	life, err := s.Messages.Life(ctx, m.ID, m.Round)
+	if err != nil {
+		return replayPage{}, replay.Preflight{}, err
+	}
 	pre, err := s.Replays.Preflight(ctx, m.ID, replay.RouteAuto)
 	if err != nil {
 		return replayPage{}, replay.Preflight{}, err
@@ -101,6 +106,7 @@ func (s *Server) replayStep(c echo.Context) (replayPage, replay.Preflight, error
 	if p.Name == "" {
 		p.Name = m.ID
 	}
+	p.less = len(dlq.HeadersToRemove(life.Headers))
 	p.Title, p.again = p.T("act.replay_name", "Name", p.Name), m.State == dlq.Resolved
 	p.Meet = s.meet(p.frame, pre, shortType(m.Failure.Type))
 	if pre.Verdict == replay.AlreadyEffected && m.State == dlq.Open && p.May("discard") {
@@ -112,11 +118,14 @@ func (s *Server) replayStep(c echo.Context) (replayPage, replay.Preflight, error
 	return p, pre, nil
 }
 
-func (p *replayPage) going(d replay.Destination) sentence {
+func (p *replayPage) going(d replay.Destination, less int) sentence {
 	if d.Queue == "" && d.Exchange == "" {
 		return plain(p.T("confirm.no_destination"))
 	}
-	return p.S("confirm.going", "Queue", code(d.Queue))
+	if less == 0 {
+		return p.S("confirm.going_all", "Queue", code(d.Queue))
+	}
+	return p.SN("confirm.going", int64(less), "Queue", code(d.Queue))
 }
 
 // consent puts what the verdict asks for on the page.

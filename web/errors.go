@@ -58,6 +58,8 @@ var failures = []struct {
 	{replay.ErrNotUnknown, failure{http.StatusConflict, "not_unknown"}},
 	{keys.ErrBadSeen, failure{http.StatusBadRequest, "bad_seen"}},
 	{keys.ErrNoSpace, failure{http.StatusNotFound, "no_key_space"}},
+	{keys.ErrReleaseUnknown, failure{http.StatusServiceUnavailable, "release_unknown"}},
+	{keys.ErrRefused, failure{http.StatusServiceUnavailable, "redis_refuses"}}, // before what comes with it
 	{keys.ErrUnavailable, failure{http.StatusServiceUnavailable, "redis_unavailable"}},
 	{rabbit.ErrUnavailable, failure{http.StatusServiceUnavailable, "broker_unavailable"}},
 	{rabbit.ErrBlocked, failure{http.StatusServiceUnavailable, "broker_unavailable"}},

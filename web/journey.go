@@ -35,7 +35,7 @@ func (p *messagePage) journey(m dlq.Message, l dlq.Life) {
 	if queue := l.Original.Queue; queue != "" && !slices.ContainsFunc(deaths, func(s journeyStep) bool { return s.Name == queue }) {
 		// A consumer that climbs its ladder by itself leaves no trace of its own
 		// queue with the broker.
-		first := journeyStep{Icon: "x", Tone: "red", Name: queue, Wait: p.tries(l.RetryCount)}
+		first := journeyStep{Icon: "x", Tone: "red", Name: queue, Wait: p.tries(l)}
 		if len(deaths) == 0 {
 			first.At = p.at(l.FirstDiedAt)
 		}
@@ -57,11 +57,15 @@ func (p *messagePage) journey(m dlq.Message, l dlq.Life) {
 	}
 }
 
-func (p *messagePage) tries(n *int64) string {
-	if n == nil || *n == 0 {
+func (p *messagePage) tries(l dlq.Life) string {
+	switch n := l.RetryCount; {
+	case n == nil || *n == 0:
 		return ""
+	case countsRuns(l):
+		return p.N("journey.runs", *n)
+	default:
+		return p.N("journey.tries", *n)
 	}
-	return p.N("journey.tries", *n)
 }
 
 // deaths reads the broker's history, oldest first, for the drawing only: what

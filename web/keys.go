@@ -102,10 +102,10 @@ func (f frame) spaceRow(s keys.Space) spaceRow {
 func (s *Server) keyPanel(f frame, k replay.KeyInspection) *keyPanel {
 	p := &keyPanel{Name: k.Key.Name, State: f.keyState(k.Key.State), Type: f.of("key_type", k.Key.Type), Value: k.Key.Value}
 	switch {
-	case k.Stale:
-		p.State = mark{"key", "amber", f.T("key.stale", "State", p.State.Text)}
 	case k.Stuck:
 		p.State = mark{"key", "amber", f.T("key.stuck")}
+	case k.Stale:
+		p.State = mark{"key", "amber", f.T("key.stale", "State", p.State.Text)}
 	}
 	p.Text = f.T("keytext." + string(k.Key.State))
 	p.Why = f.of("why", k.Decision.Why)

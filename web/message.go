@@ -205,6 +205,12 @@ func (p *messagePage) life(m dlq.Message, l dlq.Life) lifeRow {
 	return row
 }
 
+// countsRuns reports that the count is the header of package guard, which
+// counts runs that failed and not how often they were repeated.
+func countsRuns(l dlq.Life) bool {
+	return l.Failure.Extractor == "guard" && l.RetryCountSource == dlq.RetriesFromFramework
+}
+
 func (p *messagePage) why(l dlq.Life) {
 	w := whyPanel{
 		Type: l.Failure.Type, Short: shortType(l.Failure.Type), Message: l.Failure.Message, Stack: l.Failure.Stack,
@@ -221,6 +227,8 @@ func (p *messagePage) why(l dlq.Life) {
 	switch {
 	case l.RetryCount == nil:
 		w.Retries = p.T("why.retries_unknown")
+	case countsRuns(l):
+		w.Retries = p.N("why.runs", *l.RetryCount, "Source", p.of("retry_source", l.RetryCountSource))
 	default:
 		w.Retries = p.N("why.retries", *l.RetryCount, "Source", p.of("retry_source", l.RetryCountSource))
 	}

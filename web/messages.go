@@ -126,7 +126,10 @@ func (p *messagesPage) options(sources []dlq.SourceStatus) {
 }
 
 func (p *messagesPage) fill(q query, page dlq.Page) {
-	p.Total = p.S("messages.match", "N", strong(p.count(page.Total)))
+	p.Total = plain(p.T("messages.match_none"))
+	if n := page.Total.N; n > 0 {
+		p.Total = p.SN("messages.match", n, "Count", strong(p.count(page.Total)))
+	}
 	for _, m := range page.Messages {
 		p.Rows = append(p.Rows, p.row(q, m))
 	}

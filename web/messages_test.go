@@ -23,7 +23,7 @@ func TestTheListShowsTheNewestDeathFirst(t *testing.T) {
 	if got := rows.First().AttrOr("data-id", ""); got != sample.WillRunID {
 		t.Errorf("the first row is %s", got)
 	}
-	wantText(t, doc, testid("total"), "10 match")
+	wantText(t, doc, testid("total"), "10 dead letters match")
 	first := rows.First().Text()
 	if want := "4 min ago P20260928389 BankTimeout Harbour Bank gave no answer in 10 s 5 q.pay.success open"; dense(first) != dense(want) {
 		t.Errorf("the first row says %q, want %q", first, want)
@@ -123,6 +123,11 @@ func TestAnEmptyListSaysWhatWouldBeThere(t *testing.T) {
 	o := newOffice(t)
 	doc := page(t, o.get("/messages?q=nothing-has-this"), http.StatusOK)
 	wantText(t, doc, testid("empty"), "No dead letter matches")
+	wantText(t, doc, testid("total"), "no dead letter matches")
+	one := page(t, o.get("/messages?type=AccountBalanceLow"), http.StatusOK)
+	if got := text(one, testid("total")); got != "1 dead letter matches" {
+		t.Errorf("of one message it says %q", got)
+	}
 	if got := doc.Find(testid("empty")+" a").AttrOr("href", ""); got != "/messages" {
 		t.Errorf("the way out is %q", got)
 	}

@@ -70,13 +70,7 @@ func (s *Server) meet(f frame, p replay.Preflight, failure string) *meetPanel {
 	if p.Unacked != nil {
 		m.Destination.Unacked = f.N("destination.unacked", *p.Unacked)
 	}
-	stops := false
-	for i, g := range p.Guards {
-		step := s.guardStep(f, i+1, g)
-		step.Stops = !stops && stopping(g.Says)
-		stops = stops || step.Stops
-		m.Guards = append(m.Guards, step)
-	}
+	m.Guards = s.guardSteps(f, p.Guards)
 	if slices.ContainsFunc(m.Guards, func(g guardStep) bool { return g.Why == m.Why }) {
 		m.Why = "" // the guard says so already
 	}
@@ -85,6 +79,24 @@ func (s *Server) meet(f frame, p replay.Preflight, failure string) *meetPanel {
 		m.Newer = append(m.Newer, button{Text: id, Href: f.message(id)})
 	}
 	return m
+}
+
+// guardSteps are the guards in their order; the first that stops the message is
+// marked, and what two of them say alike is said once.
+func (s *Server) guardSteps(f frame, guards []replay.GuardAnswer) []guardStep {
+	steps := make([]guardStep, len(guards))
+	stops, said := false, map[string]bool{}
+	for i, g := range guards {
+		step := s.guardStep(f, i+1, g)
+		step.Stops = !stops && stopping(g.Says)
+		stops = stops || step.Stops
+		if said[step.Why] {
+			step.Why = ""
+		}
+		said[step.Why] = true
+		steps[i] = step
+	}
+	return steps
 }
 
 func (f frame) destination(d replay.Destination) destinationText {

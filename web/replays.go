@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -83,6 +84,7 @@ func (f frame) replayRow(r replay.Summary) replayRow {
 type replayedPage struct {
 	frame
 	Heading string
+	Began   stamp // a clock time: it stands where no event brings it anew
 	Row     replayRow
 	Says    flash
 	Items   []attemptRow
@@ -114,14 +116,59 @@ func (s *Server) replayedPage(c echo.Context, id int64, after string) (replayedP
 	p := replayedPage{frame: s.frame(c, "replays", "")}
 	p.Heading = p.T("replay.number", "ID", r.ID)
 	p.Title, p.Live = p.Heading, p.events("replay", fmt.Sprint(r.ID))
+	p.Began = p.at(r.CreatedAt)
 	p.Row, p.Items = p.replayRow(r), p.attemptRows(items)
+	for i := range items {
+		p.Items[i].Guards = s.guardsBefore(p.frame, items[i].Evidence)
+	}
 	if len(items) == 1 {
 		p.Says = p.outcomeNotice(items[0])
+		again, err := s.diedAgain(ctx, p.frame, items[0])
+		if err != nil {
+			return replayedPage{}, err
+		}
+		p.Says.Lines = append(p.Says.Lines, again...)
 	}
 	if next != "" {
 		p.Older = with(p.replay(id), "after", next)
 	}
 	return p, nil
+}
+
+// guardsBefore reads what the guards said just before a message was sent, as
+// the replay recorded it; none where it cannot be read.
+func (s *Server) guardsBefore(f frame, recorded json.RawMessage) []guardStep {
+	var before struct {
+		Guards []replay.GuardAnswer `json:"guards"`
+	}
+	if len(recorded) == 0 || json.Unmarshal(recorded, &before) != nil {
+		return nil
+	}
+	return s.guardSteps(f, before.Guards)
+}
+
+// diedAgain says why what this replay sent came back dead, and where to see it.
+func (s *Server) diedAgain(ctx context.Context, f frame, i replay.Item) ([]sentence, error) {
+	if i.Outcome != replay.DeadAgain {
+		return nil, nil
+	}
+	lives, err := s.Messages.Lives(ctx, i.MessageID)
+	if err != nil {
+		return nil, err
+	}
+	to := sentence{linked(f.T("replay.open_message"), f.message(i.MessageID))}
+	for _, l := range lives {
+		if l.ReplayID != i.ReplayID {
+			continue
+		}
+		why := f.failure(l.Facts)
+		said := f.S("replay.died_again", "Failure", strong(why.Type))
+		if why.Text != "" {
+			said = f.S("replay.died_again_text", "Failure", strong(why.Type), "Text", why.Text)
+		}
+		return []sentence{said, to}, nil
+	}
+	return []sentence{to}, nil
 }
 
 // outcomeNotice says in one sentence what became of a single replay.

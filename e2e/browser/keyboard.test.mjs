@@ -34,7 +34,7 @@ test("find, read, release, replay, see the outcome", () => withPage({}, async (p
   await page.keyboard.type("P-STALE-KEYS");
   await page.keyboard.press("Enter");
   await page.waitForURL(/q=P-STALE-KEYS/);
-  await see(page, "total", "1 match");
+  await see(page, "total", "1 dead letter matches");
 
   await page.keyboard.press("j");
   assert.match(await focused(page), /\S/);

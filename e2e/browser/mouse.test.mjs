@@ -13,7 +13,7 @@ test("find, read, release, replay, see the outcome", () => withPage({}, async (p
   await page.getByLabel("State", { exact: true }).selectOption("open");
   await page.getByRole("button", { name: "Filter", exact: true }).click();
   await page.waitForURL(/q=P-STALE-MOUSE/);
-  await see(page, "total", "1 match");
+  await see(page, "total", "1 dead letter matches");
   const row = await see(page, "message", "P-STALE-MOUSE");
   await row.getByRole("link").click();
 

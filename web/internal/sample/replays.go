@@ -194,7 +194,7 @@ func (x situation) fill(id string, i replay.Item) replay.Item {
 	}
 	if i.Outcome != "" && i.Outcome != replay.Awaited {
 		i.SettledAt = ago(time.Minute)
-		i.Evidence = json.RawMessage(`{"guards":[{"name":"pay-success","says":"passes"}],"unacked":0}`)
+		i.Evidence = json.RawMessage(`{"guards":[{"name":"pay-success","kind":"key","says":"passes","key":"mq:consumed:pay_success:P1","state":"absent","evidence":"key_absent"},{"name":"order state","kind":"state","says":"passes","state":"INIT","evidence":"state_from"}],"unacked":0}`)
 		i.Released = json.RawMessage(`[{"key":"` + KeyOf(x.business) + `","result":"released","before":"held"}]`)
 	}
 	return i
@@ -202,7 +202,7 @@ func (x situation) fill(id string, i replay.Item) replay.Item {
 
 // owner finds the sample message of a replay.
 func (r *Replays) owner(id int64) (replay.Item, bool) {
-	for _, message := range []string{StaleID, ReplayedID, ResolvedID, UnknownID, HostileID} {
+	for _, message := range []string{StaleID, ReplayedID, ResolvedID, UnknownID, HostileID, DiscardedID} {
 		items, _ := r.Attempts(context.Background(), message)
 		for _, i := range items {
 			if i.ReplayID == id {

@@ -76,7 +76,7 @@ func (x situation) sourceName() string {
 }
 
 func (x situation) round() int {
-	if len(x.attempts) > 0 && x.business == Hostile {
+	if len(x.attempts) > 0 && (x.business == Hostile || x.attempts[0].Outcome == replay.DeadAgain) {
 		return 2
 	}
 	return 1
@@ -193,6 +193,9 @@ func life(m dlq.Message, round int) dlq.Life {
 	}
 	if round > 1 {
 		l.ReplayID = 79
+		if m.ID == DiscardedID {
+			l.ReplayID = 83
+		}
 	}
 	return l
 }
