@@ -77,15 +77,6 @@ func (p *process) output() string {
 	return strings.Join(p.lines, "\n")
 }
 
-// kill ends the program as a crash does.
-func (p *process) kill(t *testing.T) {
-	t.Helper()
-	if err := p.cmd.Process.Kill(); err != nil {
-		t.Fatalf("kill: %v", err)
-	}
-	p.wait(t)
-}
-
 // stop asks the program to end, and fails the test unless it exits with 0 in time.
 func (p *process) stop(t *testing.T) {
 	t.Helper()

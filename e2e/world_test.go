@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -257,15 +256,4 @@ func (w *world) checkPlace(t *testing.T, m *message, order, status string) {
 	case m != nil && m.PossibleCopy:
 		t.Errorf("order %s is marked as a possible copy, and nothing was copied", order)
 	}
-}
-
-// lines is a console's log without what is not worth reading.
-func lines(text, holding string) []string {
-	var out []string
-	for line := range strings.Lines(text) {
-		if strings.Contains(line, holding) {
-			out = append(out, line)
-		}
-	}
-	return out
 }

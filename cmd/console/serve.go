@@ -38,7 +38,7 @@ func serve(ctx context.Context, s settings) error {
 	}
 	log := newLogger(s, c.Log)
 	for _, w := range warnings {
-		log.Warn("configuration", "warning", w)
+		log.WarnContext(ctx, "configuration", "warning", w)
 	}
 	public, err := listen(ctx, "server.listen", c.Server.Listen)
 	if err != nil {
@@ -70,10 +70,10 @@ func serve(ctx context.Context, s settings) error {
 		return nil
 	})
 	group.Go(func() error { return o.work(ctx, door) })
-	log.Info("console is listening", "version", releaseOf(), "url", c.Server.ExternalURL,
+	log.InfoContext(ctx, "console is listening", "version", releaseOf(), "url", c.Server.ExternalURL,
 		"listen", public.Addr().String(), "metrics", private.Addr().String(), "sources", len(c.Sources))
 	err = group.Wait()
-	log.Info("console has stopped")
+	log.InfoContext(ctx, "console has stopped")
 	return err
 }
 
@@ -101,7 +101,7 @@ func awaitSchema(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) erro
 		}
 		if err.Error() != said {
 			said = err.Error()
-			log.Warn("waiting for the database", "err", err)
+			log.WarnContext(ctx, "waiting for the database", "err", err)
 		}
 		select {
 		case <-ctx.Done():
