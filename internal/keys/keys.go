@@ -14,6 +14,12 @@ import (
 var (
 	// ErrUnavailable: Redis does not answer, or answers that it cannot serve.
 	ErrUnavailable = errors.New("redis unavailable")
+	// ErrRefused, always with ErrUnavailable: Redis answers, but does not do what
+	// it was asked: it is a replica, or the user lacks a right. Nothing was done.
+	ErrRefused = errors.New("redis refuses the command")
+	// ErrReleaseUnknown: the answer to a release was lost, so that the key may be
+	// gone. It never comes with ErrUnavailable, after which no key was touched.
+	ErrReleaseUnknown = errors.New("the answer to the release was lost: the key may be gone")
 	// ErrNoSpace: the key matches the pattern of no configured key space.
 	ErrNoSpace = errors.New("the key belongs to no configured key space")
 	// ErrBadSeen: the token is not one that a reading handed out.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -135,10 +136,28 @@ func (r *Registry) roundTrip(ctx context.Context, keys []string, of []Space, old
 	return read, nil
 }
 
-// unavailable says that Redis did not serve verb. The cause is kept: what
-// Redis answers (LOADING, READONLY, OOM, NOPERM) tells what to do.
+// unavailable says that Redis did not serve verb, and whether it refused. The
+// cause is kept: what Redis answers (LOADING, READONLY, OOM, NOPERM) tells what
+// to do.
 func unavailable(verb string, err error) error {
+	if refused(err) {
+		return fmt.Errorf("keys: %s: %w: %w: %w", verb, ErrRefused, ErrUnavailable, err)
+	}
 	return fmt.Errorf("keys: %s: %w: %w", verb, ErrUnavailable, err)
+}
+
+// refusals begin the answers of a Redis that is there and will not do it. A
+// script passes on what a command of its own was answered.
+var refusals = []string{"READONLY ", "NOPERM ", "NOAUTH ", "WRONGPASS ", "MISCONF ", "NOREPLICAS "}
+
+func refused(err error) bool {
+	var answer redis.Error
+	if !errors.As(err, &answer) {
+		return false
+	}
+	return slices.ContainsFunc(refusals, func(r string) bool { return strings.HasPrefix(answer.Error(), r) }) ||
+		strings.Contains(answer.Error(), "-READONLY ") ||
+		strings.Contains(answer.Error(), "The user executing the script can't")
 }
 
 // lacksExpireTime reports that the server does not know PEXPIRETIME, or does

@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Release frees key if it is still what the token seen was handed out for, and
 // says what became of it, with the key as it was just before. Only Released
 // freed it; every other result left it alone. It returns ErrBadSeen,
-// ErrNoSpace, or ErrUnavailable, after which the key may or may not be gone.
-// It writes no audit: the caller notes the intent before and the result after.
+// ErrNoSpace, ErrUnavailable (also with ErrRefused), after all of which no key
+// was touched, or ErrReleaseUnknown, after which the key may be gone. The script
+// is sent once: a second answer could not tell what the first did. It writes no
+// audit: the caller notes the intent before and the result after.
 func (r *Registry) Release(ctx context.Context, key, token string) (ReleaseResult, Key, error) {
 	s, ok := r.SpaceOf(key)
 	if !ok {
@@ -23,15 +28,55 @@ func (r *Registry) Release(ctx context.Context, key, token string) (ReleaseResul
 	if err != nil {
 		return "", Key{}, err
 	}
-	reply, err := release.Run(ctx, r.client, []string{key}, releaseArgs(s, saw)...).Slice()
-	if err != nil {
+	reply, err := r.runOnce(ctx, key, releaseArgs(s, saw))
+	if err != nil && untouched(err) {
 		return "", Key{}, unavailable("release", err)
+	}
+	if err != nil {
+		return "", Key{}, fmt.Errorf("keys: release: %w: %w", ErrReleaseUnknown, err)
 	}
 	result, before, err := readReply(reply)
 	if err != nil {
-		return "", Key{}, unavailable("release", err)
+		return "", Key{}, fmt.Errorf("keys: release: %w: %w", ErrReleaseUnknown, err)
 	}
 	return result, parse(s, key, before), nil
+}
+
+// once is a command that the client must not repeat by itself.
+type once struct{ *redis.Cmd }
+
+// NoRetry is asked by the client.
+func (once) NoRetry() bool { return true }
+
+// runOnce runs the release script. Only where Redis does not know it yet, and so
+// did not run it, is it sent again.
+func (r *Registry) runOnce(ctx context.Context, key string, args []any) ([]any, error) {
+	reply, err := r.send(ctx, "evalsha", release.Hash(), key, args)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return r.send(ctx, "eval", releaseText, key, args)
+	}
+	return reply, err
+}
+
+func (r *Registry) send(ctx context.Context, verb, script, key string, args []any) ([]any, error) {
+	cmd := once{redis.NewCmd(ctx, append([]any{verb, script, 1, key}, args...)...)}
+	_ = r.client.Process(ctx, cmd) // the command holds its error
+	return cmd.Slice()
+}
+
+// untouched reports that err shows that the script freed nothing: Redis answered
+// with an error, and to free the key is the last that the script does, or it was
+// never reached.
+func untouched(err error) bool {
+	var answer redis.Error
+	var line *net.OpError
+	switch {
+	case errors.As(err, &answer), errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrClosed):
+		return true
+	case errors.As(err, &line):
+		return line.Op == "dial"
+	}
+	return false
 }
 
 func releaseArgs(s Space, saw seen) []any {

@@ -2,7 +2,7 @@ package keys
 
 import "github.com/redis/go-redis/v9"
 
-// release frees a key only while it is still the one that an operator saw, and
+// releaseText frees a key only while it is still the one that an operator saw, and
 // only where what it says lets it go.
 //
 //	KEYS[1]  the key
@@ -26,7 +26,7 @@ import "github.com/redis/go-redis/v9"
 // cannot be told is too young: each test asks for what lets the key go, so that
 // what is no number lets nothing go. A startTime is one exactly where
 // startMilli takes it for one.
-var release = redis.NewScript(`
+const releaseText = `
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local kind = redis.call('TYPE', KEYS[1]).ok
@@ -113,4 +113,7 @@ end
 
 redis.call('UNLINK', KEYS[1])
 return answer('released')
-`)
+`
+
+// release knows the digest by which Redis finds the script.
+var release = redis.NewScript(releaseText)

@@ -22,9 +22,15 @@ type ending struct {
 
 // words returns the ending's detail, with a remark where keys went for nothing.
 func (e ending) words() string {
+	if e.state == Sent || e.state == AttemptUnknown {
+		return clean(e.detail)
+	}
 	for _, k := range e.released {
-		if e.state != Sent && e.state != AttemptUnknown && k.Result == keys.Released {
+		switch k.Result {
+		case keys.Released:
 			return clean("The key was released before this; it holds the message back no more. " + e.detail)
+		case ReleaseUnknown:
+			return clean("The key may have been released; read it again. " + e.detail)
 		}
 	}
 	return clean(e.detail)

@@ -2,16 +2,15 @@ package replay
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/audit"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/keys"
 )
-
-// resultUnknown is the audit's word for a release whose answer did not come.
-const resultUnknown = "unknown"
 
 // release is one release with all that its audit needs.
 type release struct {
@@ -24,24 +23,41 @@ type release struct {
 
 // freeKey releases one key: audit "intended", then compare-and-delete in one
 // script, then the result in the audit. Where the evidence says that the key must
-// stay, Redis is not asked.
+// stay, Redis is not asked. With an error the result is ReleaseUnknown or
+// ReleaseNotDone; "" where not even the intent was written.
 func (s *Service) freeKey(ctx context.Context, r release) (keys.ReleaseResult, keys.Key, error) {
 	if err := s.auditRelease(ctx, r, r.act.At, audit.ResultIntended); err != nil {
 		return "", keys.Key{}, err
 	}
 	result, before := r.refused, r.reading.Key
+	var err error
 	if r.refused == "" {
-		var err error
 		if result, before, err = s.keys.Release(ctx, r.key, r.seen); err != nil {
-			// What became of the key is not known; the audit must not lack that.
-			if auditErr := s.auditRelease(ctx, r, s.now(), resultUnknown); auditErr != nil {
-				s.log.ErrorContext(ctx, "replay: a release could not be audited", "key", r.key, "err", auditErr)
-			}
-			return "", keys.Key{}, err
+			result, before = notReleased(err), r.reading.Key
 		}
 	}
-	s.metrics.countRelease(r.reading.Space.Name, result)
-	return result, before, s.auditRelease(ctx, r, s.now(), string(result))
+	auditErr := s.auditRelease(ctx, r, s.now(), string(result))
+	switch {
+	case auditErr == nil:
+	case err != nil:
+		s.log.ErrorContext(ctx, "replay: a release could not be audited", "key", r.key, "err", auditErr)
+	case result == keys.Released:
+		err = errors.Join(keys.ErrReleaseUnknown, auditErr) // "nothing was done" would be wrong
+	default:
+		err = auditErr
+	}
+	if err == nil {
+		s.metrics.countRelease(r.reading.Space.Name, result)
+	}
+	return result, before, err
+}
+
+// notReleased is what a release that ended with err did.
+func notReleased(err error) keys.ReleaseResult {
+	if errors.Is(err, keys.ErrReleaseUnknown) {
+		return ReleaseUnknown
+	}
+	return ReleaseNotDone
 }
 
 func (s *Service) auditRelease(ctx context.Context, r release, at time.Time, result string) error {
@@ -69,6 +85,9 @@ func (s *Service) releaseKeys(ctx context.Context, c claim, sub subject) ([]Rele
 			key: k.Key, seen: k.Seen, reading: reading, refused: sub.evidence.refusal(reading, k.Seen), operation: c.operation(),
 			act: dlq.Act{Actor: c.request.Actor, From: c.request.From, Reason: c.request.Reason, At: c.request.At},
 		})
+		if err != nil && freed(released) {
+			err = errors.Join(keys.ErrReleaseUnknown, err) // "no key was touched" would be wrong
+		}
 		if result != "" {
 			released = append(released, ReleasedKey{Key: k.Key, Space: reading.Space.Name, Result: result, Before: before.State})
 		}
@@ -80,6 +99,11 @@ func (s *Service) releaseKeys(ctx context.Context, c claim, sub subject) ([]Rele
 		}
 	}
 	return released, nil
+}
+
+// freed reports that one of the keys was released.
+func freed(released []ReleasedKey) bool {
+	return slices.ContainsFunc(released, func(k ReleasedKey) bool { return k.Result == keys.Released })
 }
 
 func (sub subject) reading(key string) KeyReading {
@@ -110,8 +134,8 @@ func (e Evidence) refusal(r KeyReading, seen string) keys.ReleaseResult {
 // database says that the work was done, or contradicts itself, the result is
 // Protected and the key is left alone; what InspectKey calls not releasable is
 // refused likewise, before the script. It returns keys.ErrNoSpace,
-// keys.ErrBadSeen, keys.ErrUnavailable, ErrNoEvidence where a probe did not
-// answer, ErrNotReleasable where the key holds nothing back, and ErrNoReason
+// keys.ErrBadSeen, keys.ErrUnavailable, keys.ErrReleaseUnknown where the key may
+// be gone, ErrNoEvidence where a probe did not answer, ErrNotReleasable where the key holds nothing back, and ErrNoReason
 // where only a human can decide and gave no reason.
 func (s *Service) ReleaseKey(ctx context.Context, key, seen string, a dlq.Act) (keys.ReleaseResult, keys.Key, error) {
 	if !keys.ValidSeen(seen) {

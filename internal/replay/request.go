@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seed-d2bf649b/dead-letter-office/internal/audit"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/keys"
 )
@@ -27,11 +28,18 @@ type Request struct {
 	At          time.Time
 }
 
+// What an attempt says of a release that has no result of keys' own.
+const (
+	ReleaseIntended keys.ReleaseResult = audit.ResultIntended // it is being done
+	ReleaseUnknown  keys.ReleaseResult = "unknown"            // the key may be gone
+	ReleaseNotDone  keys.ReleaseResult = "not_done"           // Redis did not serve; the key was not touched
+)
+
 // ReleasedKey is what became of one key that a replay was to release.
 type ReleasedKey struct {
 	Key    string             `json:"key"`
 	Space  string             `json:"space"`
-	Result keys.ReleaseResult `json:"result"`
+	Result keys.ReleaseResult `json:"result"` // one of keys.ReleaseResults, or of the above
 	Before keys.State         `json:"before"` // what it said just before
 }
 

@@ -34,6 +34,7 @@ import (
 // itself (see Run). What followed is in Result; an error says that the message
 // was not sent: dlq.ErrNotFound, dlq.ErrBadState, ErrClaimLost, ErrNoDestination,
 // ErrNotSent with the preflight (also keys.ErrUnavailable where Redis is down),
+// keys.ErrReleaseUnknown where a key may have been released all the same,
 // ErrKeyChanged, ErrNotItsKey, ErrNoReason, keys.ErrBadSeen, rabbit.ErrUnavailable.
 func (s *Service) Replay(ctx context.Context, r Request) (Result, error) {
 	sub, err := s.look(ctx, r.MessageID)
