@@ -62,7 +62,7 @@ func (s *Server) recoverPanics(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		defer func() {
 			if v := recover(); v != nil {
-				if v == http.ErrAbortHandler {
+				if abort, ok := v.(error); ok && errors.Is(abort, http.ErrAbortHandler) {
 					panic(v)
 				}
 				err = panicked{v, debug.Stack()}

@@ -2,6 +2,7 @@ package replay_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -41,7 +42,7 @@ func TestMessageThatComesBackDeadIsTheSameThread(t *testing.T) {
 		poll.Until(t, patience, func() error {
 			page, err := o.store.List(t.Context(), dlq.Filter{})
 			if err != nil || len(page.Messages) != 1 || page.Messages[0].Round != round || page.Messages[0].State != dlq.Open {
-				return fmt.Errorf("%+v, %v, want one open message in round %d", page.Messages, err, round)
+				return errors.Join(err, fmt.Errorf("%+v, want one open message in round %d", page.Messages, round))
 			}
 			m = page.Messages[0]
 			return nil
