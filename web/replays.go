@@ -183,6 +183,9 @@ func (f frame) outcomeNotice(i replay.Item) flash {
 	}
 	n := flash{Tone: m.Tone, Icon: m.Icon, Head: f.S(family+"."+word, "Name", linked(name, f.message(i.MessageID)))}
 	n.Lines = append(n.Lines, plain(f.T(family+"."+word+".text")))
+	if i.Outcome == replay.DeadAgain {
+		return n // that it came back is all the proof there is
+	}
 	if i.Outcome != "" && i.OutcomeSource != "" {
 		n.Lines = append(n.Lines, f.S("outcome.known_from", "Source", f.of("outcome_source", string(i.OutcomeSource))))
 	}

@@ -14,6 +14,9 @@ func TestAReplayThatDiedAgainSaysWhyAndLeadsToTheMessage(t *testing.T) {
 	t.Parallel()
 	doc := page(t, newOffice(t).get("/replays/83"), http.StatusOK)
 	wantText(t, doc, testid("notice"), "It died again by AccountBalanceLow: 312.40 available, 799.00 needed")
+	if n := strings.Count(text(doc, testid("notice")), "terminal queue"); n != 1 {
+		t.Errorf("it says %d times that it came back", n)
+	}
 	links := doc.Find(testid("notice") + ` a[href="/messages/` + sample.DiscardedID + `"]`)
 	if got := links.Last().Text(); got != "Open the message" {
 		t.Errorf("the way on says %q", got)
