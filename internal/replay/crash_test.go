@@ -1,14 +1,19 @@
 package replay_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/keys"
@@ -19,9 +24,10 @@ import (
 
 // Where a console dies, for TestMain's child.
 const (
-	diesBinding = "binding" // after claim and release, before the step before the publish
-	diesBefore  = "before"  // just before the publish
-	diesAfter   = "after"   // just after the confirm
+	diesReleasing = "releasing" // just after Redis freed the key
+	diesBinding   = "binding"   // after claim and release, before the step before the publish
+	diesBefore    = "before"    // just before the publish
+	diesAfter     = "after"     // just after the confirm
 )
 
 // TestMain is the console that dies in the middle of a replay, where the test
@@ -45,6 +51,8 @@ func dieReplaying() {
 	}
 	broker := &tap{realPublisher: rabbit.NewPublisher(os.Getenv("REPLAY_TEST_AMQP"), "dies", nil)}
 	switch os.Getenv("REPLAY_TEST_DIES") {
+	case diesReleasing:
+		client.AddHook(dyingHook{die})
 	case diesBinding:
 		broker.binding = die
 	case diesBefore:
@@ -67,6 +75,25 @@ func dieReplaying() {
 	os.Exit(4) // it should have died
 }
 
+// dyingHook dies once a script has run and before its answer is told.
+type dyingHook struct{ die func() }
+
+func (dyingHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (dyingHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h dyingHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if strings.HasPrefix(cmd.Name(), "eval") && err == nil {
+			h.die()
+		}
+		return err
+	}
+}
+
 // dieAt has another process replay a message and die on the way.
 func (o *office) dieAt(t *testing.T, where, id string) {
 	t.Helper()
@@ -87,10 +114,13 @@ func TestConsoleThatDiesWhileReplaying(t *testing.T) {
 		where string
 		want  standing
 		depth int
+		key   keys.ReleaseResult
+		says  string
 	}{
-		{diesBinding, standing{dlq.Open, replay.Blocked, "", ""}, 0},
-		{diesBefore, standing{dlq.Replaying, replay.AttemptUnknown, "", ""}, 0},
-		{diesAfter, standing{dlq.Replaying, replay.AttemptUnknown, "", ""}, 1},
+		{diesReleasing, standing{dlq.Open, replay.Blocked, "", ""}, 0, replay.ReleaseUnknown, replay.DetailLeaseReleasing},
+		{diesBinding, standing{dlq.Open, replay.Blocked, "", ""}, 0, keys.Released, replay.DetailLeaseReleasing},
+		{diesBefore, standing{dlq.Replaying, replay.AttemptUnknown, "", ""}, 0, keys.Released, replay.DetailLeaseUnknown},
+		{diesAfter, standing{dlq.Replaying, replay.AttemptUnknown, "", ""}, 1, keys.Released, replay.DetailLeaseUnknown},
 	}
 	for _, tt := range tests {
 		t.Run(tt.where, func(t *testing.T) {
@@ -113,6 +143,14 @@ func TestConsoleThatDiesWhileReplaying(t *testing.T) {
 			}
 			if o.broker.published.Load() != 0 {
 				t.Error("it was published again by itself")
+			}
+			var noted []replay.ReleasedKey
+			last := o.last(t, id)
+			if err := json.Unmarshal(last.Released, &noted); err != nil || len(noted) != 1 || noted[0].Result != tt.key || last.Detail != tt.says {
+				t.Errorf("the attempt says %s and %q, %v, want %s and %q", last.Released, last.Detail, err, tt.key, tt.says)
+			}
+			if diff := cmp.Diff([]string{"release intended", "release " + string(tt.key)}, o.trail(t, "key "+statusKey)); diff != "" {
+				t.Errorf("audit of the key (-want +got):\n%s", diff)
 			}
 			trail := o.trail(t, "message "+id)
 			if got := trail[len(trail)-1]; got != "replay "+string(tt.want.Attempt) {

@@ -64,7 +64,7 @@ func (s *Service) InspectKey(ctx context.Context, key string) (KeyInspection, er
 			i.Messages = append(i.Messages, m)
 		}
 	}
-	log, err := audit.NewLog(s.pool).List(ctx, audit.Filter{Object: "key " + clean(key), Limit: inspectedReleases})
+	log, err := audit.NewLog(s.pool).List(ctx, audit.Filter{Object: objectOfKey(key), Limit: inspectedReleases})
 	if err != nil {
 		return KeyInspection{}, fmt.Errorf("replay: inspect key: %w", err)
 	}

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/audit"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/keys"
 )
 
 // leaseBatch bounds how many claims one pass ends.
@@ -62,15 +64,24 @@ func (s *Service) endLease(ctx context.Context, id uuid.UUID, now time.Time) (in
 		if err != nil || !found {
 			return err
 		}
-		end := ending{state: Blocked, detail: DetailLeaseNothing}
-		if a.prepared {
-			end = ending{state: AttemptUnknown, detail: DetailLeaseUnknown}
+		end, lost, err := a.leaseEnding()
+		if err != nil {
+			return err
 		}
 		c := claim{id: id, replayID: a.replayID, round: a.round, was: dlq.Open, source: m.source}
 		if _, err := s.end(ctx, tx, c, m, a, end); err != nil {
 			return err
 		}
 		source, state = m.source, end.state
+		for _, key := range lost {
+			err := audit.Write(ctx, tx, audit.Entry{
+				At: now, Actor: operatorOfConsole, Act: audit.ActRelease, Object: objectOfKey(key),
+				OperationID: c.operation(), Result: string(ReleaseUnknown),
+			})
+			if err != nil {
+				return err
+			}
+		}
 		return audit.Write(ctx, tx, audit.Entry{
 			At: now, Actor: operatorOfConsole, Act: audit.ActReplay, Object: "message " + id.String(),
 			OperationID: c.operation(), Result: string(end.state),
@@ -81,6 +92,30 @@ func (s *Service) endLease(ctx context.Context, id uuid.UUID, now time.Time) (in
 	}
 	s.metrics.countAttempt(source, state)
 	return 1, nil
+}
+
+// leaseEnding says how an attempt ends whose console died, and which keys that
+// console was just about to release: whether it did is unknown.
+func (a attempt) leaseEnding() (end ending, lost []string, err error) {
+	end = ending{state: Blocked, detail: DetailLeaseNothing}
+	if len(a.released) > 0 {
+		if err := json.Unmarshal(a.released, &end.released); err != nil {
+			return end, nil, fmt.Errorf("read released keys: %w", err)
+		}
+	}
+	for i, k := range end.released {
+		switch k.Result {
+		case ReleaseIntended:
+			end.released[i].Result = ReleaseUnknown
+			end.detail, lost = DetailLeaseReleasing, append(lost, k.Key)
+		case keys.Released:
+			end.detail = DetailLeaseReleasing
+		}
+	}
+	if a.prepared {
+		end.state, end.detail = AttemptUnknown, DetailLeaseUnknown
+	}
+	return end, lost, nil
 }
 
 // lockDeadClaim returns the waiting attempt of a message whose claim still is

@@ -23,6 +23,7 @@ const (
 	DetailSettledSent      = "settled_as_sent"
 	DetailSettledNot       = "settled_as_not_sent"
 	DetailLeaseUnknown     = "console_died_while_sending"
+	DetailLeaseReleasing   = "console_died_releasing" // before sending; keys may have been released
 	DetailLeaseNothing     = "console_died_before_sending"
 )
 

@@ -22,7 +22,7 @@ type ending struct {
 
 // words returns the ending's detail, with a remark where keys went for nothing.
 func (e ending) words() string {
-	if e.state == Sent || e.state == AttemptUnknown {
+	if e.state == Sent || e.state == AttemptUnknown || e.detail == DetailLeaseReleasing {
 		return clean(e.detail)
 	}
 	for _, k := range e.released {
@@ -109,7 +109,7 @@ func (s *Service) end(ctx context.Context, tx pgx.Tx, c claim, m lockedMessage, 
 	if end.state == Sent {
 		a.outcome, a.sentAt, a.settleAfter = Awaited, &now, at(now.Add(s.every))
 	}
-	if a.released == nil {
+	if len(end.released) > 0 {
 		a.released = releasedJSON(end.released)
 	}
 	if err := a.save(ctx, tx); err != nil {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/seed-d2bf649b/dead-letter-office/internal/audit"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/keys"
@@ -19,6 +21,9 @@ type release struct {
 	refused   keys.ReleaseResult // why the key must stay; "": it may go
 	operation string
 	act       dlq.Act
+	// note keeps what the audit says at the replay's attempt too, in the same
+	// transaction; nil without a replay.
+	note func(ctx context.Context, tx pgx.Tx, result keys.ReleaseResult, before keys.State) error
 }
 
 // freeKey releases one key: audit "intended", then compare-and-delete in one
@@ -26,7 +31,7 @@ type release struct {
 // stay, Redis is not asked. With an error the result is ReleaseUnknown or
 // ReleaseNotDone; "" where not even the intent was written.
 func (s *Service) freeKey(ctx context.Context, r release) (keys.ReleaseResult, keys.Key, error) {
-	if err := s.auditRelease(ctx, r, r.act.At, audit.ResultIntended); err != nil {
+	if err := s.noteRelease(ctx, r, r.act.At, ReleaseIntended, r.reading.Key.State); err != nil {
 		return "", keys.Key{}, err
 	}
 	result, before := r.refused, r.reading.Key
@@ -36,7 +41,7 @@ func (s *Service) freeKey(ctx context.Context, r release) (keys.ReleaseResult, k
 			result, before = notReleased(err), r.reading.Key
 		}
 	}
-	auditErr := s.auditRelease(ctx, r, s.now(), string(result))
+	auditErr := s.noteRelease(ctx, r, s.now(), result, before.State)
 	switch {
 	case auditErr == nil:
 	case err != nil:
@@ -60,12 +65,23 @@ func notReleased(err error) keys.ReleaseResult {
 	return ReleaseNotDone
 }
 
-func (s *Service) auditRelease(ctx context.Context, r release, at time.Time, result string) error {
-	return audit.Write(ctx, s.pool, audit.Entry{
-		At: at, Actor: r.act.Actor, From: r.act.From, Act: audit.ActRelease, Object: "key " + clean(r.key),
-		OperationID: r.operation, Reason: r.act.Reason, Result: result,
+// noteRelease writes the intent or the result of a release to the audit, and to
+// the attempt where there is one.
+func (s *Service) noteRelease(ctx context.Context, r release, at time.Time, result keys.ReleaseResult, before keys.State) error {
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if r.note != nil {
+			if err := r.note(ctx, tx, result, before); err != nil {
+				return err
+			}
+		}
+		return audit.Write(ctx, tx, audit.Entry{
+			At: at, Actor: r.act.Actor, From: r.act.From, Act: audit.ActRelease, Object: objectOfKey(r.key),
+			OperationID: r.operation, Reason: r.act.Reason, Result: string(result),
+		})
 	})
 }
+
+func objectOfKey(key string) string { return "key " + clean(key) }
 
 // protects reports that the business database says that a key must stay: the
 // work was done, or the database contradicts itself. An effect that is there
@@ -81,15 +97,22 @@ func (s *Service) releaseKeys(ctx context.Context, c claim, sub subject) ([]Rele
 	var released []ReleasedKey
 	for _, k := range c.request.ReleaseKeys {
 		reading := sub.reading(k.Key)
+		earlier := released
+		entry := ReleasedKey{Key: k.Key, Space: reading.Space.Name}
 		result, before, err := s.freeKey(ctx, release{
 			key: k.Key, seen: k.Seen, reading: reading, refused: sub.evidence.refusal(reading, k.Seen), operation: c.operation(),
 			act: dlq.Act{Actor: c.request.Actor, From: c.request.From, Reason: c.request.Reason, At: c.request.At},
+			note: func(ctx context.Context, tx pgx.Tx, result keys.ReleaseResult, before keys.State) error {
+				entry.Result, entry.Before = result, before
+				return c.noteReleased(ctx, tx, append(slices.Clone(earlier), entry))
+			},
 		})
-		if err != nil && freed(released) {
-			err = errors.Join(keys.ErrReleaseUnknown, err) // "no key was touched" would be wrong
-		}
 		if result != "" {
-			released = append(released, ReleasedKey{Key: k.Key, Space: reading.Space.Name, Result: result, Before: before.State})
+			entry.Result, entry.Before = result, before.State
+			released = append(released, entry)
+		}
+		if err != nil && freed(earlier) {
+			err = errors.Join(keys.ErrReleaseUnknown, err) // "no key was touched" would be wrong
 		}
 		if err != nil {
 			return released, fmt.Errorf("replay: release keys of message %s: %w", c.id, err)
@@ -99,6 +122,27 @@ func (s *Service) releaseKeys(ctx context.Context, c claim, sub subject) ([]Rele
 		}
 	}
 	return released, nil
+}
+
+// noteReleased saves what is known of the keys released for c. An intent needs
+// the claim: who has lost it gets ErrClaimLost and releases nothing. A result is
+// saved whatever became of the claim.
+func (c claim) noteReleased(ctx context.Context, tx pgx.Tx, released []ReleasedKey) error {
+	m, err := lockMessage(ctx, tx, c.id)
+	if err != nil {
+		return err
+	}
+	const sql = `
+		UPDATE attempts SET released = @released
+		WHERE replay_id = @replay AND message_id = @id AND (state = 'waiting' OR NOT @intent::boolean)`
+	tag, err := tx.Exec(ctx, sql, pgx.NamedArgs{
+		"released": releasedJSON(released), "replay": c.replayID, "id": c.id,
+		"intent": released[len(released)-1].Result == ReleaseIntended,
+	})
+	if err == nil && tag.RowsAffected() == 0 {
+		return &ClaimLostError{MessageID: c.id.String(), By: orElse(m.claimedBy, "nobody"), Since: m.since.UTC()}
+	}
+	return err
 }
 
 // freed reports that one of the keys was released.
