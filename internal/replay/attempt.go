@@ -27,14 +27,15 @@ type attempt struct {
 	sentAt      *time.Time
 	settleAfter *time.Time
 	settledAt   *time.Time
-	newest      bool // no later attempt of the message
+	newest      bool // no later attempt of the message that was sent, or may be
 }
 
 const attemptColumns = `
 	a.replay_id, a.message_id, a.round, a.state, coalesce(a.outcome, ''), coalesce(a.outcome_source, ''),
 	coalesce(a.detail, ''), a.verdict, a.route IS NOT NULL, a.evidence_before, a.released,
 	a.sent_at, a.settle_after, a.settled_at,
-	NOT EXISTS (SELECT 1 FROM attempts later WHERE later.message_id = a.message_id AND later.replay_id > a.replay_id)`
+	NOT EXISTS (SELECT 1 FROM attempts later WHERE later.message_id = a.message_id AND later.replay_id > a.replay_id
+		AND later.state IN ('waiting', 'sent', 'unknown'))`
 
 func scanAttempt(row pgx.CollectableRow) (attempt, error) {
 	var a attempt

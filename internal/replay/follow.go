@@ -19,7 +19,9 @@ import (
 // late, before the confirm, or for an attempt that is unknown, which it then
 // settles: it proves that the message was sent. It never replaces a better
 // outcome (see weight). It returns dlq.ErrNotFound where there is no such
-// attempt, or one that surely was never published.
+// attempt, or one that surely was never published, and dlq.ErrBadState for one
+// that the broker returned, refused or never got: that is proof, a report is a
+// word.
 func (s *Service) Report(ctx context.Context, r keys.Report) error {
 	return s.report(ctx, r, "")
 }
@@ -113,6 +115,9 @@ func (s *Service) learn(ctx context.Context, tx pgx.Tx, replayID int64, id uuid.
 	if a.state == Skipped || !a.prepared {
 		return l, fmt.Errorf("it was never published: %w", dlq.ErrNotFound)
 	}
+	if f.source == FromReport && a.provedUnsent() {
+		return l, fmt.Errorf("%w: the attempt was %s, so no consumer can have had it", dlq.ErrBadState, a.state)
+	}
 	if a.state != Sent {
 		a.state, a.outcome, a.source, a.detail = Sent, Awaited, "", ""
 		a.sentAt, a.settleAfter = &f.at, at(s.now().Add(s.every))
@@ -138,6 +143,18 @@ func (s *Service) learn(ctx context.Context, tx pgx.Tx, replayID int64, id uuid.
 		return l, moveMessage(ctx, tx, id, next, s.now())
 	}
 	return l, nil
+}
+
+// provedUnsent reports that the broker's own answer shows that no queue took the
+// message. An operator's word that it was not sent is no such proof.
+func (a attempt) provedUnsent() bool {
+	switch a.state {
+	case Returned, Refused:
+		return true
+	case Blocked:
+		return a.detail != DetailSettledNot
+	}
+	return false
 }
 
 // auditCorrection keeps an outcome that was shown as settled and is no longer

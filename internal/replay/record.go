@@ -127,8 +127,30 @@ func (s *Service) end(ctx context.Context, tx pgx.Tx, c claim, m lockedMessage, 
 		next = dlq.Replayed
 	case AttemptUnknown:
 		next = dlq.Replaying
+	default:
+		done, err := doneMeanwhile(ctx, tx, c)
+		if err != nil {
+			return a, err
+		}
+		if done {
+			next = dlq.Resolved
+		}
 	}
 	return a, moveMessage(ctx, tx, c.id, next, now)
+}
+
+// doneMeanwhile reports that the attempt of this life that was sent last was
+// processed: its report may have come while a later attempt, which sent nothing,
+// held the message.
+func doneMeanwhile(ctx context.Context, tx pgx.Tx, c claim) (done bool, err error) {
+	const sql = `
+		SELECT coalesce((
+			SELECT outcome = 'processed' FROM attempts
+			WHERE message_id = @id AND round = @round AND state = 'sent'
+			ORDER BY replay_id DESC
+			LIMIT 1), false)`
+	err = tx.QueryRow(ctx, sql, pgx.NamedArgs{"id": c.id, "round": c.round}).Scan(&done)
+	return done, err
 }
 
 func (s *Service) auditEnd(ctx context.Context, tx pgx.Tx, c claim, result string) error {

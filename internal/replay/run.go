@@ -81,7 +81,7 @@ func (s *Service) runReports(ctx context.Context) error {
 // readReports reads once from where the cursor stands. Each report's position
 // is saved in the transaction of its effect, so that none is lost and one that
 // comes twice does no harm. What is no report, or is about an attempt that is
-// not ours, is passed.
+// not ours or was surely not sent, is passed.
 func (s *Service) readReports(ctx context.Context) error {
 	after, err := s.cursor(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Service) readReports(ctx context.Context) error {
 	}
 	for _, r := range reports {
 		err := s.report(ctx, r, r.Position)
-		if err != nil && !errors.Is(err, dlq.ErrNotFound) {
+		if err != nil && !errors.Is(err, dlq.ErrNotFound) && !errors.Is(err, dlq.ErrBadState) {
 			return err
 		}
 	}
