@@ -101,8 +101,7 @@ func (p *process) wait(t *testing.T) {
 
 // code is the exit code of a program that has ended.
 func (p *process) code() int {
-	var exit *exec.ExitError
-	if errors.As(p.err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](p.err); ok {
 		return exit.ExitCode()
 	}
 	return 0

@@ -82,8 +82,7 @@ func refusedBy(err error) (string, bool) {
 
 // typeOf returns the name of err for x-exception-type.
 func typeOf(err error) string {
-	var t *typed
-	if errors.As(err, &t) {
+	if t, ok := errors.AsType[*typed](err); ok {
 		return t.name
 	}
 	for {

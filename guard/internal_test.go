@@ -23,9 +23,22 @@ func TestH8FailedRunsOfAnyNumberType(t *testing.T) {
 		want  int
 	}{
 		{nil, 0},
-		{int8(3), 3}, {uint8(3), 3}, {int16(3), 3}, {uint16(3), 3}, {int32(3), 3}, {int64(3), 3},
-		{float32(3), 3}, {float64(3), 3}, {amqp.Decimal{Scale: 1, Value: 30}, 3}, {"3", 3},
-		{int64(-1), 0}, {"three", 0}, {true, 0}, {math.NaN(), 0}, {math.Inf(1), math.MaxInt32}, {int64(math.MaxInt64), math.MaxInt32},
+		{int8(3), 3},
+		{uint8(3), 3},
+		{int16(3), 3},
+		{uint16(3), 3},
+		{int32(3), 3},
+		{int64(3), 3},
+		{float32(3), 3},
+		{float64(3), 3},
+		{amqp.Decimal{Scale: 1, Value: 30}, 3},
+		{"3", 3},
+		{int64(-1), 0},
+		{"three", 0},
+		{true, 0},
+		{math.NaN(), 0},
+		{math.Inf(1), math.MaxInt32},
+		{int64(math.MaxInt64), math.MaxInt32},
 		{[]any{int64(3)}, 0},
 	}
 	for _, tt := range tests {

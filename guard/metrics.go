@@ -37,8 +37,7 @@ func newMetrics(reg prometheus.Registerer, consumer string, guards []string) (*m
 	}, []string{"consumer", "guard", "result", "replayed"})}
 	if reg != nil {
 		err := reg.Register(m.checks)
-		var there prometheus.AlreadyRegisteredError
-		if errors.As(err, &there) {
+		if there, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
 			existing, ok := there.ExistingCollector.(*prometheus.CounterVec)
 			if !ok {
 				return nil, fmt.Errorf("guard: register metrics: %w", err)

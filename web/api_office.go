@@ -44,7 +44,8 @@ type depthJSON struct {
 func newSourceJSON(s dlq.SourceStatus, f dlq.SourceFigures) sourceJSON {
 	return sourceJSON{
 		s.Name, s.Queue, s.Broker, s.State, orNull(s.Why), s.Paused, orNull(s.PausedBy),
-		depthJSON{f.Open, s.Ready, s.Unacked}, f.Quarantined, timeOrNull(f.OldestOpen),
+		depthJSON{f.Open, s.Ready, s.Unacked},
+		f.Quarantined, timeOrNull(f.OldestOpen),
 		timeOrNull(lastDrained(s, f)), append([]string{}, s.Warnings...),
 	}
 }

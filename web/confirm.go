@@ -234,8 +234,7 @@ func reasonOf(text string) (string, error) {
 
 // preflightOf returns the preflight that a refused replay carries.
 func preflightOf(err error) (replay.Preflight, bool) {
-	var refused *replay.NotSentError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*replay.NotSentError](err); ok {
 		return refused.Preflight, true
 	}
 	return replay.Preflight{}, false

@@ -93,7 +93,6 @@ func (l links) open(source string) string {
 func (l links) died(source, failure string) string {
 	return with(l.messages(), "state", "open", "source", source, "type", failure)
 }
-func (l links) apiMessage(id string) string { return l.to("api", "v1", "messages", id) }
 
 // local returns target if it is a path of this console, else the overview: no
 // form of ours may send the browser elsewhere.

@@ -167,8 +167,10 @@ func (p *messagesPage) watch(q query, rows []dlq.Message) {
 
 func (p *messagesPage) nothing(q query) emptyState {
 	if p.Filtered && !(len(q.values()) == 1 && len(q.States) == 1) {
-		return emptyState{"search", "grey", p.T("messages.none_match"), plain(p.T("messages.none_match_text")),
-			[]button{{Text: p.T("filter.clear"), Href: p.Clear}}}
+		return emptyState{
+			"search", "grey", p.T("messages.none_match"), plain(p.T("messages.none_match_text")),
+			[]button{{Text: p.T("filter.clear"), Href: p.Clear}},
+		}
 	}
 	return emptyState{"inbox", "green", p.T("messages.none"), plain(p.T("messages.none_text")), nil}
 }

@@ -189,8 +189,11 @@ func (s *Server) wrong(f frame, statuses []dlq.SourceStatus, figures []dlq.Sourc
 		if status.State == dlq.SourceUp || status.State == dlq.SourcePaused {
 			continue
 		}
-		return &wrong{"red", "warn", f.S("wrong."+string(status.State), "Source", status.Name, "Queue", code(status.Queue)),
-			plain(status.Why), []button{{Text: f.T("wrong.open_source"), Href: f.source(status.Name)}}}
+		return &wrong{
+			"red", "warn", f.S("wrong."+string(status.State), "Source", status.Name, "Queue", code(status.Queue)),
+			plain(status.Why),
+			[]button{{Text: f.T("wrong.open_source"), Href: f.source(status.Name)}},
+		}
 	}
 	var worst dlq.SourceFigures
 	for _, x := range figures {

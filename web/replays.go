@@ -54,8 +54,10 @@ func (s *Server) listReplays(c echo.Context) error {
 	}
 	p := replaysPage{frame: s.frame(c, "replays", "")}
 	p.Title, p.Live = p.T("nav.replays"), p.events()
-	p.Empty = emptyState{"replay", "grey", p.T("replays.none"), plain(p.T("replays.none_text")),
-		[]button{{Text: p.T("nav.messages"), Href: with(p.messages(), "state", "open")}}}
+	p.Empty = emptyState{
+		"replay", "grey", p.T("replays.none"), plain(p.T("replays.none_text")),
+		[]button{{Text: p.T("nav.messages"), Href: with(p.messages(), "state", "open")}},
+	}
 	for _, r := range list {
 		p.Rows = append(p.Rows, p.replayRow(r))
 	}

@@ -4,6 +4,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nicksnyder/go-i18n/v2/i18n"
@@ -70,7 +71,7 @@ func (w words) T(id string, pairs ...any) string {
 
 // N returns the text id in the form that n asks for; {{.N}} is n.
 func (w words) N(id string, n int64, pairs ...any) string {
-	return w.localize(id, n, append(pairs[:len(pairs):len(pairs)], "N", number(n)))
+	return w.localize(id, n, append(slices.Clip(pairs), "N", number(n)))
 }
 
 func (w words) localize(id string, count any, pairs []any) string {
@@ -132,7 +133,7 @@ func (w words) S(id string, pairs ...any) sentence { return w.sentence(id, nil, 
 
 // SN is S in the form that n asks for; {{.N}} is n.
 func (w words) SN(id string, n int64, pairs ...any) sentence {
-	return w.sentence(id, n, append(pairs[:len(pairs):len(pairs)], "N", number(n)))
+	return w.sentence(id, n, append(slices.Clip(pairs), "N", number(n)))
 }
 
 func (w words) sentence(id string, count any, pairs []any) sentence {

@@ -247,8 +247,14 @@ func TestTheLanguageIsTheReadersChoiceElseTheBrowsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ chosen, accepted, want string }{
-		{"", "", "en"}, {"", "zh", "zh-CN"}, {"", "zh-Hans-CN,zh;q=0.9", "zh-CN"}, {"", "de,fr;q=0.5", "en"},
-		{"zh-CN", "en", "zh-CN"}, {"en", "zh-CN", "en"}, {"klingon", "zh-CN", "zh-CN"}, {"", "\x00;;;", "en"},
+		{"", "", "en"},
+		{"", "zh", "zh-CN"},
+		{"", "zh-Hans-CN,zh;q=0.9", "zh-CN"},
+		{"", "de,fr;q=0.5", "en"},
+		{"zh-CN", "en", "zh-CN"},
+		{"en", "zh-CN", "en"},
+		{"klingon", "zh-CN", "zh-CN"},
+		{"", "\x00;;;", "en"},
 	} {
 		if got := texts.match(tt.chosen, tt.accepted); got != tt.want {
 			t.Errorf("match(%q, %q) = %q, want %q", tt.chosen, tt.accepted, got, tt.want)

@@ -18,9 +18,16 @@ func TestTimesInWords(t *testing.T) {
 		age  time.Duration
 		want string
 	}{
-		{"en", 0, "just now"}, {"en", 4 * time.Second, "just now"}, {"en", 5 * time.Second, "5 s ago"}, {"en", 59 * time.Second, "59 s ago"},
-		{"en", 4*time.Minute + 59*time.Second, "4 min ago"}, {"en", 3*time.Hour + 12*time.Minute, "3 h ago"}, {"en", 49 * time.Hour, "2 d ago"},
-		{"en", -90 * time.Second, "in 1 min 30 s"}, {"zh-CN", 4 * time.Minute, "4 分钟前"}, {"zh-CN", -time.Hour, "1 小时后"},
+		{"en", 0, "just now"},
+		{"en", 4 * time.Second, "just now"},
+		{"en", 5 * time.Second, "5 s ago"},
+		{"en", 59 * time.Second, "59 s ago"},
+		{"en", 4*time.Minute + 59*time.Second, "4 min ago"},
+		{"en", 3*time.Hour + 12*time.Minute, "3 h ago"},
+		{"en", 49 * time.Hour, "2 d ago"},
+		{"en", -90 * time.Second, "in 1 min 30 s"},
+		{"zh-CN", 4 * time.Minute, "4 分钟前"},
+		{"zh-CN", -time.Hour, "1 小时后"},
 	} {
 		c := clock{now: sample.Now, words: texts.in(tt.lang)}
 		if got := c.ago(sample.Now.Add(-tt.age)).Text; got != tt.want {

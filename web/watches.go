@@ -133,8 +133,10 @@ func (s *Server) watchChange(c echo.Context, id string) rendering {
 			return templ.NopComponent, nil
 		}
 		f := s.frame(c, "", "")
-		return notice(f, flash{"blue", "refresh", f.S("message.changed", "State", f.state(m).Text),
-			[]sentence{f.S("message.changed_text", "Again", linked(f.T("meet.again"), f.message(id)))}}), nil
+		return notice(f, flash{
+			"blue", "refresh", f.S("message.changed", "State", f.state(m).Text),
+			[]sentence{f.S("message.changed_text", "Again", linked(f.T("meet.again"), f.message(id)))},
+		}), nil
 	}
 }
 

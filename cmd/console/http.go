@@ -80,6 +80,6 @@ func serveHTTP(ctx context.Context, srv *http.Server, l net.Listener, grace time
 		_ = srv.Close() // what did not finish in time is cut
 		err = nil
 	}
-	_ = <-failed // Serve has returned: the server was shut down
+	<-failed // Serve has returned: the server was shut down
 	return err
 }

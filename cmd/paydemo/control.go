@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -73,10 +74,8 @@ func checkControl(name, value string) error {
 	if _, order := strings.CutPrefix(name, "order:"); order {
 		allowed = faults
 	}
-	for _, v := range allowed {
-		if v == value {
-			return nil
-		}
+	if slices.Contains(allowed, value) {
+		return nil
 	}
 	if allowed == nil {
 		return fmt.Errorf("there is no control %q", name)

@@ -28,8 +28,12 @@ func TestDiscardAndRestoreAreAudited(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []ActResult{
-		{all[3], ResultDone, Discarded}, {all[2], ResultBadState, Replayed}, {all[1], ResultBadState, Replaying},
-		{all[0], ResultDone, Discarded}, {nobody, ResultNotFound, ""}, {"x", ResultNotFound, ""},
+		{all[3], ResultDone, Discarded},
+		{all[2], ResultBadState, Replayed},
+		{all[1], ResultBadState, Replaying},
+		{all[0], ResultDone, Discarded},
+		{nobody, ResultNotFound, ""},
+		{"x", ResultNotFound, ""},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("discard (-want +got):\n%s", diff)

@@ -189,7 +189,7 @@ func TestShutdownFinishesTheWindowInHand(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	t.Parallel()
-	q := rabbit.QueueFacts{DeadLetterExchange: pointer("dlx"), MessageTTL: pointer[int64](1), Consumers: 2, DeliveryLimit: pointer[int64](20)}
+	q := rabbit.QueueFacts{DeadLetterExchange: new("dlx"), MessageTTL: pointer[int64](1), Consumers: 2, DeliveryLimit: pointer[int64](20)}
 	if got, want := warningsOf(q), []string{WarnDeadLetters, WarnTTL, WarnOtherConsumers}; !slices.Equal(got, want) {
 		t.Errorf("warnings %v, want %v", got, want)
 	}

@@ -21,7 +21,8 @@ func died(queue, reason string, count int64, at time.Time) rabbit.Table {
 	}
 }
 
-func pointer[T any](v T) *T { return &v }
+//go:fix inline
+func pointer[T any](v T) *T { return new(v) }
 
 func TestExtract(t *testing.T) {
 	t.Parallel()
@@ -40,7 +41,7 @@ func TestExtract(t *testing.T) {
 			Facts{
 				Reason: Rejected, Failure: Failure{Extractor: "x-death"},
 				RetryCount: pointer[int64](1), RetryCountSource: "x-death",
-				Original:    Origin{"q.pay", pointer("ex.pay"), pointer("pay.q.pay"), "x-death"},
+				Original:    Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
 				FirstDiedAt: hour, DiedAt: hour,
 			},
 		},
@@ -52,7 +53,7 @@ func TestExtract(t *testing.T) {
 			Facts{
 				Reason: Rejected, Failure: Failure{Extractor: "x-death"},
 				RetryCount: pointer[int64](5), RetryCountSource: "x-death",
-				Original:    Origin{"q.pay", pointer("ex.pay"), pointer("pay.q.pay"), "x-death"},
+				Original:    Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
 				FirstDiedAt: hour, // the last death's time is not known: its entry stands for four
 			},
 		},
@@ -64,7 +65,7 @@ func TestExtract(t *testing.T) {
 			Facts{
 				Reason: DeliveryLimit, Failure: Failure{Extractor: "x-death"},
 				RetryCount: pointer[int64](1), RetryCountSource: "x-death",
-				Original:    Origin{"q.pay", pointer("ex.pay"), pointer("pay.q.pay"), "x-death"},
+				Original:    Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
 				FirstDiedAt: hour, DiedAt: hour,
 			},
 		},
@@ -74,7 +75,7 @@ func TestExtract(t *testing.T) {
 			Facts{
 				Reason: Expired, Failure: Failure{Extractor: "x-death"},
 				RetryCount: pointer[int64](1), RetryCountSource: "x-death",
-				Original:    Origin{"q.pay", pointer("ex.pay"), pointer("pay.q.pay"), "x-death"},
+				Original:    Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
 				FirstDiedAt: hour, DiedAt: hour,
 			},
 		},
@@ -88,7 +89,7 @@ func TestExtract(t *testing.T) {
 			Facts{
 				Reason: Expired, Failure: Failure{Type: "bank.Timeout", Message: "no answer", Extractor: "guard"},
 				RetryCount: pointer[int64](5), RetryCountSource: "framework",
-				Original:    Origin{"q.pay", pointer(""), pointer("pay.success"), "framework"},
+				Original:    Origin{"q.pay", new(""), new("pay.success"), "framework"},
 				FirstDiedAt: hour.Add(-time.Minute), DiedAt: hour,
 			},
 		},
@@ -106,7 +107,7 @@ func TestExtract(t *testing.T) {
 					Stack: "org.springframework.ListenerExecutionFailedException: failed\n\tat a.B\nCaused by: com.acme.Busy: busy\n\tat c.D\nCaused by: java.net.SocketTimeoutException: Read timed out\n\tat e.F",
 				},
 				RetryCount: pointer[int64](3), RetryCountSource: "framework",
-				Original: Origin{Exchange: pointer("ex.pay"), RoutingKey: pointer("pay.success")},
+				Original: Origin{Exchange: new("ex.pay"), RoutingKey: new("pay.success")},
 			},
 		},
 		{
@@ -115,7 +116,7 @@ func TestExtract(t *testing.T) {
 			Facts{
 				Reason: Rejected, Failure: Failure{Message: "boom", Extractor: "spring"},
 				RetryCount: pointer[int64](2), RetryCountSource: "x-death",
-				Original:    Origin{"q.pay", pointer("ex.pay"), pointer("pay.q.pay"), "x-death"},
+				Original:    Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
 				FirstDiedAt: hour,
 			},
 		},
@@ -129,14 +130,15 @@ func TestExtract(t *testing.T) {
 			},
 		},
 		{
-			"what is configured beats every header", Source{Queue: "q.terminal", OriginalQueue: "q.fixed"},
+			"what is configured beats every header",
+			Source{Queue: "q.terminal", OriginalQueue: "q.fixed"},
 			rabbit.Table{"x-original-queue": "q.liar", "x-death": []any{
 				died("q.other", "rejected", 9, hour), died("q.fixed", "rejected", 2, hour),
 			}},
 			Facts{
 				Reason: Rejected, Failure: Failure{Extractor: "x-death"},
 				RetryCount: pointer[int64](2), RetryCountSource: "x-death",
-				Original:    Origin{"q.fixed", pointer("ex.pay"), pointer("pay.q.fixed"), "configured"},
+				Original:    Origin{"q.fixed", new("ex.pay"), new("pay.q.fixed"), "configured"},
 				FirstDiedAt: hour,
 			},
 		},
@@ -146,12 +148,13 @@ func TestExtract(t *testing.T) {
 			Facts{
 				Reason: Rejected, Failure: Failure{Extractor: "x-death"},
 				RetryCount: pointer[int64](1), RetryCountSource: "x-death",
-				Original:    Origin{"q.pay", pointer("ex.pay"), pointer("pay.q.pay"), "x-death"},
+				Original:    Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
 				FirstDiedAt: hour, DiedAt: hour,
 			},
 		},
 		{
-			"only the delivery count is left", terminal, rabbit.Table{"x-delivery-count": int64(21)},
+			"only the delivery count is left", terminal,
+			rabbit.Table{"x-delivery-count": int64(21)},
 			Facts{Reason: NoReason, RetryCount: pointer[int64](21), RetryCountSource: "delivery-count"},
 		},
 		{
@@ -165,7 +168,7 @@ func TestExtract(t *testing.T) {
 			Facts{
 				Reason: Rejected, Failure: Failure{Extractor: "x-death"},
 				RetryCount: pointer[int64](1), RetryCountSource: "x-death",
-				Original: Origin{"q.pay", pointer("ex.pay"), pointer("pay.q.pay"), "x-death"},
+				Original: Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
 			},
 		},
 		{
@@ -174,7 +177,7 @@ func TestExtract(t *testing.T) {
 			Facts{
 				Reason: Rejected, Failure: Failure{Extractor: "x-death"},
 				RetryCount: pointer[int64](math.MaxInt64), RetryCountSource: "x-death",
-				Original:    Origin{"q.pay", pointer("ex.pay"), pointer("pay.q.pay"), "x-death"},
+				Original:    Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
 				FirstDiedAt: hour,
 			},
 		},

@@ -16,8 +16,6 @@ const (
 	maxExact = 10_000
 	// indexedText is the shortest text that the trigram index can find.
 	indexedText = 3
-	// boundedSpan is how far back a text is looked for that the index cannot find.
-	boundedSpan = 24 * time.Hour
 	// maxPage bounds a page, whatever a caller asks for.
 	maxPage     = 500
 	defaultPage = 50

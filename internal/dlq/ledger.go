@@ -133,8 +133,3 @@ func (l *ledger) forgive(ctx context.Context, now time.Time) error {
 	l.doubt = 0
 	return nil
 }
-
-// settings reads what operators set, and proves that the lock is still held.
-func (l *ledger) settings(ctx context.Context) (settings, error) {
-	return readSettings(ctx, l.conn, l.source.Name)
-}

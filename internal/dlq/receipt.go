@@ -1,6 +1,10 @@
 package dlq
 
-import "github.com/google/uuid"
+import (
+	"maps"
+
+	"github.com/google/uuid"
+)
 
 // receipt says that a delivery is committed, and that it is not proven that
 // the broker has heard the ack.
@@ -66,9 +70,7 @@ func recognise(deliveries []sighting, outstanding []receipt, first bool) recogni
 		if window[0].looks <= 1 && ((first && (whole || alone)) || (whole && len(kinds) > 1)) {
 			into = r.same
 		}
-		for place, id := range matched {
-			into[place] = id
-		}
+		maps.Copy(into, matched)
 	}
 	return r
 }

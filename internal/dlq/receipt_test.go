@@ -41,28 +41,50 @@ func TestRecognise(t *testing.T) {
 		first       bool
 		want        recognition
 	}{
-		{"the window is back, with new messages behind it", "ABxy", receipts(1, 1, "ab"), true,
-			recognition{map[int]int64{0: 100, 1: 101}, map[int]int64{}}},
-		{"twins of one window stay two", "AA", receipts(1, 1, "aa"), true,
-			recognition{map[int]int64{0: 100, 1: 101}, map[int]int64{}}},
-		{"a twin too many has no receipt", "AAA", receipts(1, 1, "aa"), true,
-			recognition{map[int]int64{0: 100, 1: 101}, map[int]int64{}}},
-		{"a message that was never delivered is new", "a", receipts(1, 1, "a"), true,
-			recognition{map[int]int64{}, map[int]int64{}}},
-		{"a window cut in two by the limits", "AB", receipts(1, 1, "abc"), true,
-			recognition{map[int]int64{0: 100, 1: 101}, map[int]int64{}}},
-		{"a part of a window among others may be twins", "AX", receipts(1, 1, "abc"), true,
-			recognition{map[int]int64{}, map[int]int64{0: 100}}},
-		{"an earlier look may have marked a twin as redelivered", "AB", receipts(1, 2, "ab"), true,
-			recognition{map[int]int64{}, map[int]int64{0: 100, 1: 101}}},
-		{"late but whole: the old connection took its time to die", "AB", receipts(1, 1, "ab"), false,
-			recognition{map[int]int64{0: 100, 1: 101}, map[int]int64{}}},
-		{"late and all alike may be twins", "AA", receipts(1, 1, "aa"), false,
-			recognition{map[int]int64{}, map[int]int64{0: 100, 1: 101}}},
-		{"late and in part may be twins", "A", receipts(1, 1, "ab"), false,
-			recognition{map[int]int64{}, map[int]int64{0: 100}}},
-		{"two windows are back", "ABC", append(receipts(1, 1, "ab"), receipts(2, 1, "c")...), true,
-			recognition{map[int]int64{0: 100, 1: 101, 2: 200}, map[int]int64{}}},
+		{
+			"the window is back, with new messages behind it", "ABxy", receipts(1, 1, "ab"), true,
+			recognition{map[int]int64{0: 100, 1: 101}, map[int]int64{}},
+		},
+		{
+			"twins of one window stay two", "AA", receipts(1, 1, "aa"), true,
+			recognition{map[int]int64{0: 100, 1: 101}, map[int]int64{}},
+		},
+		{
+			"a twin too many has no receipt", "AAA", receipts(1, 1, "aa"), true,
+			recognition{map[int]int64{0: 100, 1: 101}, map[int]int64{}},
+		},
+		{
+			"a message that was never delivered is new", "a", receipts(1, 1, "a"), true,
+			recognition{map[int]int64{}, map[int]int64{}},
+		},
+		{
+			"a window cut in two by the limits", "AB", receipts(1, 1, "abc"), true,
+			recognition{map[int]int64{0: 100, 1: 101}, map[int]int64{}},
+		},
+		{
+			"a part of a window among others may be twins", "AX", receipts(1, 1, "abc"), true,
+			recognition{map[int]int64{}, map[int]int64{0: 100}},
+		},
+		{
+			"an earlier look may have marked a twin as redelivered", "AB", receipts(1, 2, "ab"), true,
+			recognition{map[int]int64{}, map[int]int64{0: 100, 1: 101}},
+		},
+		{
+			"late but whole: the old connection took its time to die", "AB", receipts(1, 1, "ab"), false,
+			recognition{map[int]int64{0: 100, 1: 101}, map[int]int64{}},
+		},
+		{
+			"late and all alike may be twins", "AA", receipts(1, 1, "aa"), false,
+			recognition{map[int]int64{}, map[int]int64{0: 100, 1: 101}},
+		},
+		{
+			"late and in part may be twins", "A", receipts(1, 1, "ab"), false,
+			recognition{map[int]int64{}, map[int]int64{0: 100}},
+		},
+		{
+			"two windows are back", "ABC", append(receipts(1, 1, "ab"), receipts(2, 1, "c")...), true,
+			recognition{map[int]int64{0: 100, 1: 101, 2: 200}, map[int]int64{}},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

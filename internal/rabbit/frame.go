@@ -42,10 +42,17 @@ func checkMessage(m Message, frameMax int) error {
 func checkShorts(m Message) error {
 	p := m.Properties
 	for _, short := range []Pair{
-		{"exchange", m.Exchange}, {"routing key", m.RoutingKey},
-		{"content_type", p.ContentType}, {"content_encoding", p.ContentEncoding},
-		{"correlation_id", p.CorrelationID}, {"reply_to", p.ReplyTo}, {"expiration", p.Expiration},
-		{"message_id", p.MessageID}, {"type", p.Type}, {"user_id", p.UserID}, {"app_id", p.AppID},
+		{"exchange", m.Exchange},
+		{"routing key", m.RoutingKey},
+		{"content_type", p.ContentType},
+		{"content_encoding", p.ContentEncoding},
+		{"correlation_id", p.CorrelationID},
+		{"reply_to", p.ReplyTo},
+		{"expiration", p.Expiration},
+		{"message_id", p.MessageID},
+		{"type", p.Type},
+		{"user_id", p.UserID},
+		{"app_id", p.AppID},
 	} {
 		if len(short.Value) > maxShort {
 			return fmt.Errorf("%s is %d bytes long and AMQP takes %d", short.Name, len(short.Value), maxShort)

@@ -115,19 +115,19 @@ var errNotFound = errors.New("not found")
 // read gets /api/<parts> into answer. Its errors hold no URL: that may carry a
 // password.
 func (m *Management) read(ctx context.Context, answer any, parts ...string) error {
-	path := m.base + "/api"
+	var path strings.Builder
+	path.WriteString(m.base + "/api")
 	for _, part := range parts {
-		path += "/" + url.PathEscape(part)
+		path.WriteString("/" + url.PathEscape(part))
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, path.String(), nil)
 	if err != nil || m.base == "" {
 		return fmt.Errorf("%w: the management URL is not valid", ErrUnavailable)
 	}
 	req.SetBasicAuth(m.user, m.password)
 	resp, err := m.client.Do(req)
 	if err != nil {
-		var at *url.Error
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*url.Error](err); ok {
 			err = at.Err
 		}
 		return fmt.Errorf("%w: management API: %w", ErrUnavailable, err)

@@ -88,24 +88,48 @@ func TestAnswersOfTheManagementAPI(t *testing.T) {
 		want   rabbit.QueueFacts
 		err    error
 	}{
-		{"argument wins over policy for names", 200,
+		{
+			"argument wins over policy for names", 200,
 			`{"type":"classic","arguments":{"x-dead-letter-exchange":"","x-dead-letter-routing-key":"a"},` +
 				`"effective_policy_definition":{"dead-letter-exchange":"p","dead-letter-routing-key":"p"}}`,
-			rabbit.QueueFacts{Type: "classic", DeadLetterExchange: new(""), DeadLetterRoutingKey: new("a"), DeadLetterExchangeType: "direct"}, nil},
-		{"the shorter TTL wins", 200, `{"type":"classic","arguments":{"x-message-ttl":10},"effective_policy_definition":{"message-ttl":5}}`,
-			rabbit.QueueFacts{Type: "classic", MessageTTL: new(int64(5))}, nil},
-		{"the lower delivery limit wins", 200, `{"type":"quorum","arguments":{"x-delivery-limit":10},"effective_policy_definition":{"delivery-limit":5}}`,
-			rabbit.QueueFacts{Type: "quorum", DeliveryLimit: new(int64(5))}, nil},
-		{"no delivery limit gives way to one", 200, `{"type":"quorum","arguments":{"x-delivery-limit":-1},"effective_policy_definition":{"delivery-limit":5}}`,
-			rabbit.QueueFacts{Type: "quorum", DeliveryLimit: new(int64(5))}, nil},
-		{"no delivery limit alone", 200, `{"type":"quorum","arguments":{"x-delivery-limit":-1}}`,
-			rabbit.QueueFacts{Type: "quorum", DeliveryLimit: new(int64(-1))}, nil},
-		{"empty objects are written as lists", 200, `{"type":"stream","arguments":[],"effective_policy_definition":[]}`,
-			rabbit.QueueFacts{Type: "stream"}, nil},
-		{"arguments of odd types", 200, `{"arguments":{"x-dead-letter-exchange":5,"x-message-ttl":"soon","x-delivery-limit":1.5}}`,
-			rabbit.QueueFacts{Type: "classic"}, nil},
-		{"counts", 200, `{"type":"classic","messages_ready":3,"messages_unacknowledged":2,"consumers":1}`,
-			rabbit.QueueFacts{Type: "classic", Ready: 3, Unacked: 2, Consumers: 1, StateKnown: true}, nil},
+			rabbit.QueueFacts{Type: "classic", DeadLetterExchange: new(""), DeadLetterRoutingKey: new("a"), DeadLetterExchangeType: "direct"},
+			nil,
+		},
+		{
+			"the shorter TTL wins", 200, `{"type":"classic","arguments":{"x-message-ttl":10},"effective_policy_definition":{"message-ttl":5}}`,
+			rabbit.QueueFacts{Type: "classic", MessageTTL: new(int64(5))},
+			nil,
+		},
+		{
+			"the lower delivery limit wins", 200, `{"type":"quorum","arguments":{"x-delivery-limit":10},"effective_policy_definition":{"delivery-limit":5}}`,
+			rabbit.QueueFacts{Type: "quorum", DeliveryLimit: new(int64(5))},
+			nil,
+		},
+		{
+			"no delivery limit gives way to one", 200, `{"type":"quorum","arguments":{"x-delivery-limit":-1},"effective_policy_definition":{"delivery-limit":5}}`,
+			rabbit.QueueFacts{Type: "quorum", DeliveryLimit: new(int64(5))},
+			nil,
+		},
+		{
+			"no delivery limit alone", 200, `{"type":"quorum","arguments":{"x-delivery-limit":-1}}`,
+			rabbit.QueueFacts{Type: "quorum", DeliveryLimit: new(int64(-1))},
+			nil,
+		},
+		{
+			"empty objects are written as lists", 200, `{"type":"stream","arguments":[],"effective_policy_definition":[]}`,
+			rabbit.QueueFacts{Type: "stream"},
+			nil,
+		},
+		{
+			"arguments of odd types", 200, `{"arguments":{"x-dead-letter-exchange":5,"x-message-ttl":"soon","x-delivery-limit":1.5}}`,
+			rabbit.QueueFacts{Type: "classic"},
+			nil,
+		},
+		{
+			"counts", 200, `{"type":"classic","messages_ready":3,"messages_unacknowledged":2,"consumers":1}`,
+			rabbit.QueueFacts{Type: "classic", Ready: 3, Unacked: 2, Consumers: 1, StateKnown: true},
+			nil,
+		},
 		{"no permission", 401, `{}`, rabbit.QueueFacts{}, rabbit.ErrUnavailable},
 		{"broken", 500, `{}`, rabbit.QueueFacts{}, rabbit.ErrUnavailable},
 		{"elsewhere", 302, ``, rabbit.QueueFacts{}, rabbit.ErrUnavailable},

@@ -16,8 +16,11 @@ func TestPropertiesSurvive(t *testing.T) {
 		json string
 	}{
 		{"none", rabbit.Properties{}, `{}`},
-		{"usual", rabbit.Properties{ContentType: "application/json", DeliveryMode: 2, MessageID: "m1", Timestamp: 1700000000},
-			`{"content_type":"application/json","delivery_mode":2,"message_id":"m1","timestamp":1700000000}`},
+		{
+			"usual",
+			rabbit.Properties{ContentType: "application/json", DeliveryMode: 2, MessageID: "m1", Timestamp: 1700000000},
+			`{"content_type":"application/json","delivery_mode":2,"message_id":"m1","timestamp":1700000000}`,
+		},
 		{"not UTF-8", rabbit.Properties{CorrelationID: "\xff"}, `{"correlation_id":{"b64":"/w=="}}`},
 		{"NUL", rabbit.Properties{AppID: "a\x00"}, `{"app_id":{"b64":"YQA="}}`},
 		{"milliseconds for seconds", rabbit.Properties{Timestamp: 1 << 62}, `{"timestamp":4611686018427387904}`},
@@ -48,8 +51,12 @@ func TestPairsShowWhatIsPresent(t *testing.T) {
 		ContentType: "text/plain", DeliveryMode: 2, Priority: 3, MessageID: "\xffx", Timestamp: 1700000000, UserID: "guest",
 	}
 	want := []rabbit.Pair{
-		{"content_type", "text/plain"}, {"delivery_mode", "2 (persistent)"}, {"priority", "3"},
-		{"message_id", `"\xffx"`}, {"timestamp", "2023-11-14T22:13:20Z"}, {"user_id", "guest"},
+		{"content_type", "text/plain"},
+		{"delivery_mode", "2 (persistent)"},
+		{"priority", "3"},
+		{"message_id", `"\xffx"`},
+		{"timestamp", "2023-11-14T22:13:20Z"},
+		{"user_id", "guest"},
 	}
 	if diff := cmp.Diff(want, p.Pairs()); diff != "" {
 		t.Errorf("pairs (-want +got):\n%s", diff)

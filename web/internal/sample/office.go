@@ -26,8 +26,8 @@ func (s *Sources) Statuses() []dlq.SourceStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := []dlq.SourceStatus{
-		{Name: "pay-success", Queue: "q.pay.dlx.terminal", Broker: "pay", State: dlq.SourceUp, Ready: at(int64(0)), Unacked: at(int64(0)), LastDrainedAt: ago(time.Second)},
-		{Name: "order-callback", Queue: "q.order.dlx", Broker: "pay", State: dlq.SourceUp, Ready: at(int64(17)), Unacked: at(int64(2)), LastDrainedAt: ago(time.Hour), Warnings: []string{dlq.WarnTTL, dlq.WarnOtherConsumers}},
+		{Name: "pay-success", Queue: "q.pay.dlx.terminal", Broker: "pay", State: dlq.SourceUp, Ready: new(int64(0)), Unacked: new(int64(0)), LastDrainedAt: ago(time.Second)},
+		{Name: "order-callback", Queue: "q.order.dlx", Broker: "pay", State: dlq.SourceUp, Ready: new(int64(17)), Unacked: new(int64(2)), LastDrainedAt: ago(time.Hour), Warnings: []string{dlq.WarnTTL, dlq.WarnOtherConsumers}},
 		{Name: "points", Queue: Hostile, Broker: "points", State: dlq.SourcePaused, Paused: true, PausedBy: Hostile},
 	}
 	for i := range all {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -40,7 +41,7 @@ func (r *Replays) Preflight(_ context.Context, id string, _ replay.Route) (repla
 	}
 	p := replay.Preflight{
 		MessageID: id, Verdict: x.verdict, Why: x.why, Consent: replay.ConsentFor(x.verdict), AfterRelease: x.after,
-		ReadAt: ago(4 * time.Second), Guards: x.guards(), Unacked: at(int64(0)),
+		ReadAt: ago(4 * time.Second), Guards: x.guards(), Unacked: new(int64(0)),
 		Destination: replay.Destination{
 			Route: replay.RouteReplayExchange, Exchange: "dlo.replay." + x.facts().Original.Queue, RoutingKey: "pay.success",
 			Queue: x.facts().Original.Queue, Why: replay.WhyRouteKeepsKey, Warnings: []string{replay.WarnNoConsumers},
@@ -98,7 +99,7 @@ func (x situation) guards() []replay.GuardAnswer {
 		g.Says = replay.SaysSkips
 	}
 	if x.keyAge > 0 {
-		g.Age, g.TTL, g.AgeSource = at(x.keyAge), at(24*time.Hour-x.keyAge), "ttl"
+		g.Age, g.TTL, g.AgeSource = new(x.keyAge), new(24*time.Hour-x.keyAge), "ttl"
 	}
 	all := []replay.GuardAnswer{g}
 	if x.order != "" {
@@ -268,7 +269,7 @@ func (r *Replays) InspectKey(_ context.Context, key string) (replay.KeyInspectio
 		}
 		k := replay.KeyInspection{
 			Key: x.keyReading(), Space: Spaces[0], Stale: x.verdict == replay.StaleKey, BusinessKey: x.business, Guards: x.guards(),
-			Evidence: replay.Evidence{Unacked: at(int64(0))}, Decision: replay.Decision{Verdict: x.verdict, Why: x.why}, Messages: []dlq.Message{m},
+			Evidence: replay.Evidence{Unacked: new(int64(0))}, Decision: replay.Decision{Verdict: x.verdict, Why: x.why}, Messages: []dlq.Message{m},
 			Releasable: replay.ConsentFor(x.verdict) == replay.SentReleased,
 			Releases:   []audit.Entry{{At: ago(time.Hour), Actor: person, Act: audit.ActRelease, Object: "key " + key, Reason: "the first try", Result: "changed"}},
 		}
@@ -287,9 +288,7 @@ func (r *Replays) all() map[string]situation {
 
 func looksOf(s *Store) map[string]situation {
 	all := make(map[string]situation, len(s.looks))
-	for id, x := range s.looks {
-		all[id] = x
-	}
+	maps.Copy(all, s.looks)
 	return all
 }
 

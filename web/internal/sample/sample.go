@@ -57,7 +57,8 @@ sources:
 
 func ago(d time.Duration) time.Time { return Now.Add(-d) }
 
-func at[T any](v T) *T { return &v }
+//go:fix inline
+func at[T any](v T) *T { return new(v) }
 
 // person is who did the sample acts.
 const person = "wei"
@@ -78,8 +79,10 @@ var looks = map[string]situation{
 		key: keys.Succeeded, order: "PAID", effect: true,
 		attempts: []replay.Item{{ReplayID: 81, Attempt: replay.Sent, Outcome: replay.Processed, OutcomeSource: replay.FromReport}},
 	},
-	DiscardedID: {business: "P20260928204", state: dlq.Discarded, died: 5 * time.Hour, failure: balance, verdict: replay.WillRun, why: replay.WhyAbsent, key: keys.Absent, order: "INIT",
-		attempts: []replay.Item{{ReplayID: 83, Attempt: replay.Sent, Outcome: replay.DeadAgain, OutcomeSource: replay.FromDeadLetter, Detail: replay.DetailBackDead}}},
+	DiscardedID: {
+		business: "P20260928204", state: dlq.Discarded, died: 5 * time.Hour, failure: balance, verdict: replay.WillRun, why: replay.WhyAbsent, key: keys.Absent, order: "INIT",
+		attempts: []replay.Item{{ReplayID: 83, Attempt: replay.Sent, Outcome: replay.DeadAgain, OutcomeSource: replay.FromDeadLetter, Detail: replay.DetailBackDead}},
+	},
 	QuarantinedID: {state: dlq.Open, died: 2 * time.Hour, verdict: replay.NoKey, why: replay.WhyNoBusinessKey, quarantine: "the header frame could not be decoded"},
 	UnknownID: {
 		business: "P20260928166", state: dlq.Replaying, died: 40 * time.Minute, failure: timeout, verdict: replay.WillRun, why: replay.WhyAbsent, key: keys.Absent, order: "INIT",

@@ -84,8 +84,8 @@ func (x situation) round() int {
 
 func (x situation) facts() dlq.Facts {
 	f := dlq.Facts{
-		BusinessKey: x.business, Reason: x.reason, Failure: x.failure, RetryCount: at(int64(5)), RetryCountSource: dlq.RetriesFromFramework,
-		Original:    dlq.Origin{Queue: "q.pay.success", Exchange: at("ex.pay"), RoutingKey: at("pay.success"), Evidence: "x-death"},
+		BusinessKey: x.business, Reason: x.reason, Failure: x.failure, RetryCount: new(int64(5)), RetryCountSource: dlq.RetriesFromFramework,
+		Original:    dlq.Origin{Queue: "q.pay.success", Exchange: new("ex.pay"), RoutingKey: new("pay.success"), Evidence: "x-death"},
 		FirstDiedAt: ago(x.died + 12*time.Minute + 20*time.Second), DiedAt: ago(x.died),
 	}
 	if f.Reason == "" {
@@ -98,7 +98,7 @@ func (x situation) facts() dlq.Facts {
 		f.Original.Queue = "q.order.callback"
 	}
 	if x.queue != "" {
-		f.Original = dlq.Origin{Queue: x.queue, Exchange: at(x.queue), RoutingKey: at(x.queue)}
+		f.Original = dlq.Origin{Queue: x.queue, Exchange: new(x.queue), RoutingKey: new(x.queue)}
 	}
 	return f
 }
