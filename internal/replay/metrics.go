@@ -12,6 +12,8 @@ type Metrics struct {
 	replayed *prometheus.CounterVec
 	outcomes *prometheus.CounterVec
 	releases *prometheus.CounterVec
+	reports  prometheus.Gauge
+	junk     prometheus.Counter
 }
 
 // NewMetrics registers the counters with reg, each series at 0 from the start,
@@ -31,6 +33,14 @@ func NewMetrics(reg prometheus.Registerer, sources, spaces []string) *Metrics {
 			Name: "dlo_key_releases_total",
 			Help: "Releases of idempotency keys that were tried, by result.",
 		}, []string{"space", "result"}),
+		reports: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "dlo_outcome_reports_up",
+			Help: "1 while consumers' reports can be read and taken, 0 while they cannot; 1 where no Redis is configured.",
+		}),
+		junk: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "dlo_outcome_reports_malformed_total",
+			Help: "Entries of the stream of reports that were none.",
+		}),
 	}
 	for _, source := range sources {
 		m.sources[source] = true
@@ -50,8 +60,24 @@ func NewMetrics(reg prometheus.Registerer, sources, spaces []string) *Metrics {
 			m.releases.WithLabelValues(space, string(r))
 		}
 	}
-	reg.MustRegister(m.replayed, m.outcomes, m.releases)
+	reg.MustRegister(m.replayed, m.outcomes, m.releases, m.reports, m.junk)
 	return m
+}
+
+func (m *Metrics) reportsUp(up bool) {
+	if m == nil {
+		return
+	}
+	m.reports.Set(0)
+	if up {
+		m.reports.Set(1)
+	}
+}
+
+func (m *Metrics) countMalformed(n int64) {
+	if m != nil {
+		m.junk.Add(float64(n))
+	}
 }
 
 // countAttempt counts what became of an attempt. A source that is configured

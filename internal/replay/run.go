@@ -2,12 +2,9 @@ package replay
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
 )
 
 const (
@@ -23,6 +20,7 @@ const (
 func (s *Service) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.runPasses(ctx) })
+	s.metrics.reportsUp(s.keys == nil)
 	if s.keys != nil {
 		group.Go(func() error { return s.runReports(ctx) })
 	}
@@ -56,49 +54,4 @@ func (s *Service) pass(ctx context.Context) {
 			return
 		}
 	}
-}
-
-func (s *Service) runReports(ctx context.Context) error {
-	down := false
-	for ctx.Err() == nil {
-		err := s.readReports(ctx)
-		if err == nil || ctx.Err() != nil {
-			down = false
-			continue
-		}
-		if !down { // once for each outage
-			s.log.ErrorContext(ctx, "reports could not be read", "err", err)
-		}
-		down = true
-		select {
-		case <-ctx.Done():
-		case <-time.After(faultPause):
-		}
-	}
-	return nil
-}
-
-// readReports reads once from where the cursor stands. Each report's position
-// is saved in the transaction of its effect, so that none is lost and one that
-// comes twice does no harm. What is no report, or is about an attempt that is
-// not ours or was surely not sent, is passed.
-func (s *Service) readReports(ctx context.Context) error {
-	after, err := s.cursor(ctx)
-	if err != nil {
-		return err
-	}
-	reports, next, err := s.keys.Reports(ctx, after, reportWait)
-	if err != nil {
-		return err
-	}
-	for _, r := range reports {
-		err := s.report(ctx, r, r.Position)
-		if err != nil && !errors.Is(err, dlq.ErrNotFound) && !errors.Is(err, dlq.ErrBadState) {
-			return err
-		}
-	}
-	if next == after {
-		return nil
-	}
-	return s.advance(ctx, next)
 }

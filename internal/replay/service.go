@@ -87,6 +87,7 @@ type Service struct {
 	every      time.Duration
 	lease      time.Duration
 	now        func() time.Time
+	malformed  int64 // of the reports' loop alone: entries that were noted
 }
 
 // New returns a service for o. It needs Pool and Store; Run has to run for
