@@ -105,12 +105,12 @@ test("discard, restore, a note", () => withPage({}, async (page) => {
 test("a key by itself, released", () => withPage({}, async (page) => {
   await page.goto(`${base}/messages/${letters.P20260928001}`);
   await page.getByTestId("guards").getByRole("link", { name: /mq:consumed/ }).click();
-  await see(page, "key-state", "stale");
+  await see(page, "key-state", "stuck");
   await see(page, "key-messages", "pay-success");
   await page.getByTestId("release").click();
   await see(page, "confirm", "mq:consumed:pay_success:P20260928001");
   await page.getByRole("link", { name: "Back" }).last().click();
-  await see(page, "key-state", "stale");
+  await see(page, "key-state", "stuck");
 }));
 
 test("theme, language, clock and shortcuts are the reader's", () => withPage({ colorScheme: "light" }, async (page) => {
