@@ -66,11 +66,15 @@ func listen(ctx context.Context, setting, address string) (net.Listener, error) 
 // serveHTTP serves until ctx ends, then lets requests in hand finish within
 // grace. Streams end with the loop that feeds them.
 func serveHTTP(ctx context.Context, srv *http.Server, l net.Listener, grace time.Duration) error {
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
+	var failed error
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		failed = srv.Serve(l)
+	}()
 	select {
-	case err := <-failed:
-		return fmt.Errorf("http: %w", err)
+	case <-stopped:
+		return fmt.Errorf("http: %w", failed)
 	case <-ctx.Done():
 	}
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
@@ -80,6 +84,6 @@ func serveHTTP(ctx context.Context, srv *http.Server, l net.Listener, grace time
 		_ = srv.Close() // what did not finish in time is cut
 		err = nil
 	}
-	<-failed // Serve has returned: the server was shut down
+	<-stopped
 	return err
 }

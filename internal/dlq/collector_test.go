@@ -19,7 +19,7 @@ func TestCollectorTellsWhatWasReadAndAsksNobody(t *testing.T) {
 	exec(t, pool, "UPDATE dead_letters SET quarantine = 'x' WHERE body_preview = 'a'")
 	c := NewCollector(NewStore(pool), func() []SourceStatus {
 		return []SourceStatus{
-			{Name: "pay", Ready: pointer[int64](3), Unacked: pointer[int64](4)},
+			{Name: "pay", Ready: new(int64(3)), Unacked: new(int64(4))},
 			{Name: "quiet"},
 		}
 	})

@@ -189,15 +189,15 @@ func TestShutdownFinishesTheWindowInHand(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	t.Parallel()
-	q := rabbit.QueueFacts{DeadLetterExchange: new("dlx"), MessageTTL: pointer[int64](1), Consumers: 2, DeliveryLimit: pointer[int64](20)}
+	q := rabbit.QueueFacts{DeadLetterExchange: new("dlx"), MessageTTL: new(int64(1)), Consumers: 2, DeliveryLimit: new(int64(20))}
 	if got, want := warningsOf(q), []string{WarnDeadLetters, WarnTTL, WarnOtherConsumers}; !slices.Equal(got, want) {
 		t.Errorf("warnings %v, want %v", got, want)
 	}
-	q = rabbit.QueueFacts{Consumers: 1, DeliveryLimit: pointer[int64](20)}
+	q = rabbit.QueueFacts{Consumers: 1, DeliveryLimit: new(int64(20))}
 	if got, want := warningsOf(q), []string{WarnDeliveryLimit}; !slices.Equal(got, want) {
 		t.Errorf("warnings %v, want %v", got, want)
 	}
-	if got := warningsOf(rabbit.QueueFacts{Consumers: 1, DeliveryLimit: pointer[int64](-1)}); got != nil {
+	if got := warningsOf(rabbit.QueueFacts{Consumers: 1, DeliveryLimit: new(int64(-1))}); got != nil {
 		t.Errorf("warnings %v, want none", got)
 	}
 }

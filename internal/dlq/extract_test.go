@@ -40,7 +40,7 @@ func TestExtract(t *testing.T) {
 			rabbit.Table{"x-death": []any{died("q.pay", "rejected", 1, hour)}},
 			Facts{
 				Reason: Rejected, Failure: Failure{Extractor: "x-death"},
-				RetryCount: pointer[int64](1), RetryCountSource: "x-death",
+				RetryCount: new(int64(1)), RetryCountSource: "x-death",
 				Original:    Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
 				FirstDiedAt: hour, DiedAt: hour,
 			},
@@ -52,7 +52,7 @@ func TestExtract(t *testing.T) {
 			}},
 			Facts{
 				Reason: Rejected, Failure: Failure{Extractor: "x-death"},
-				RetryCount: pointer[int64](5), RetryCountSource: "x-death",
+				RetryCount: new(int64(5)), RetryCountSource: "x-death",
 				Original:    Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
 				FirstDiedAt: hour, // the last death's time is not known: its entry stands for four
 			},
@@ -64,7 +64,7 @@ func TestExtract(t *testing.T) {
 			}},
 			Facts{
 				Reason: DeliveryLimit, Failure: Failure{Extractor: "x-death"},
-				RetryCount: pointer[int64](1), RetryCountSource: "x-death",
+				RetryCount: new(int64(1)), RetryCountSource: "x-death",
 				Original:    Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
 				FirstDiedAt: hour, DiedAt: hour,
 			},
@@ -74,7 +74,7 @@ func TestExtract(t *testing.T) {
 			rabbit.Table{"x-death": []any{died("q.wait", "expired", 1, hour), died("q.pay", "expired", 1, hour)}},
 			Facts{
 				Reason: Expired, Failure: Failure{Extractor: "x-death"},
-				RetryCount: pointer[int64](1), RetryCountSource: "x-death",
+				RetryCount: new(int64(1)), RetryCountSource: "x-death",
 				Original:    Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
 				FirstDiedAt: hour, DiedAt: hour,
 			},
@@ -88,7 +88,7 @@ func TestExtract(t *testing.T) {
 			},
 			Facts{
 				Reason: Expired, Failure: Failure{Type: "bank.Timeout", Message: "no answer", Extractor: "guard"},
-				RetryCount: pointer[int64](5), RetryCountSource: "framework",
+				RetryCount: new(int64(5)), RetryCountSource: "framework",
 				Original:    Origin{"q.pay", new(""), new("pay.success"), "framework"},
 				FirstDiedAt: hour.Add(-time.Minute), DiedAt: hour,
 			},
@@ -106,7 +106,7 @@ func TestExtract(t *testing.T) {
 					Type: "java.net.SocketTimeoutException", Extractor: "spring",
 					Stack: "org.springframework.ListenerExecutionFailedException: failed\n\tat a.B\nCaused by: com.acme.Busy: busy\n\tat c.D\nCaused by: java.net.SocketTimeoutException: Read timed out\n\tat e.F",
 				},
-				RetryCount: pointer[int64](3), RetryCountSource: "framework",
+				RetryCount: new(int64(3)), RetryCountSource: "framework",
 				Original: Origin{Exchange: new("ex.pay"), RoutingKey: new("pay.success")},
 			},
 		},
@@ -115,7 +115,7 @@ func TestExtract(t *testing.T) {
 			rabbit.Table{"x-exception-message": "boom", "x-death": []any{died("q.pay", "rejected", 2, hour)}},
 			Facts{
 				Reason: Rejected, Failure: Failure{Message: "boom", Extractor: "spring"},
-				RetryCount: pointer[int64](2), RetryCountSource: "x-death",
+				RetryCount: new(int64(2)), RetryCountSource: "x-death",
 				Original:    Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
 				FirstDiedAt: hour,
 			},
@@ -125,7 +125,7 @@ func TestExtract(t *testing.T) {
 			rabbit.Table{"X-Error-Message": []byte("bad\x00\xff"), "Error_Class": "Oops", "App-Stack-Trace": "at x", "X-Retries": " 7 ", "Original-Queue": "q.home"},
 			Facts{
 				Reason: NoReason, Failure: Failure{Type: "Oops", Message: "bad\uFFFD\uFFFD", Stack: "at x", Extractor: "generic"},
-				RetryCount: pointer[int64](7), RetryCountSource: "framework",
+				RetryCount: new(int64(7)), RetryCountSource: "framework",
 				Original: Origin{Queue: "q.home", Evidence: "framework"},
 			},
 		},
@@ -137,7 +137,7 @@ func TestExtract(t *testing.T) {
 			}},
 			Facts{
 				Reason: Rejected, Failure: Failure{Extractor: "x-death"},
-				RetryCount: pointer[int64](2), RetryCountSource: "x-death",
+				RetryCount: new(int64(2)), RetryCountSource: "x-death",
 				Original:    Origin{"q.fixed", new("ex.pay"), new("pay.q.fixed"), "configured"},
 				FirstDiedAt: hour,
 			},
@@ -147,7 +147,7 @@ func TestExtract(t *testing.T) {
 			rabbit.Table{"x-death": []any{died("q.terminal", "rejected", 1, hour), died("q.pay", "rejected", 1, hour)}},
 			Facts{
 				Reason: Rejected, Failure: Failure{Extractor: "x-death"},
-				RetryCount: pointer[int64](1), RetryCountSource: "x-death",
+				RetryCount: new(int64(1)), RetryCountSource: "x-death",
 				Original:    Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
 				FirstDiedAt: hour, DiedAt: hour,
 			},
@@ -155,7 +155,7 @@ func TestExtract(t *testing.T) {
 		{
 			"only the delivery count is left", terminal,
 			rabbit.Table{"x-delivery-count": int64(21)},
-			Facts{Reason: NoReason, RetryCount: pointer[int64](21), RetryCountSource: "delivery-count"},
+			Facts{Reason: NoReason, RetryCount: new(int64(21)), RetryCountSource: "delivery-count"},
 		},
 		{
 			"a history made of text, but the broker's first-death headers", terminal,
@@ -167,7 +167,7 @@ func TestExtract(t *testing.T) {
 			rabbit.Table{"x-death": []any{died("q.pay", "rejected", 1, time.Unix(0, 0)), died("q.far", "rejected", 1, arrival.AddDate(40000, 0, 0))}},
 			Facts{
 				Reason: Rejected, Failure: Failure{Extractor: "x-death"},
-				RetryCount: pointer[int64](1), RetryCountSource: "x-death",
+				RetryCount: new(int64(1)), RetryCountSource: "x-death",
 				Original: Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
 			},
 		},
@@ -176,7 +176,7 @@ func TestExtract(t *testing.T) {
 			rabbit.Table{"x-death": []any{died("q.pay", "delivery-limit", math.MaxInt64, hour), died("q.pay", "rejected", math.MaxInt64, hour)}},
 			Facts{
 				Reason: Rejected, Failure: Failure{Extractor: "x-death"},
-				RetryCount: pointer[int64](math.MaxInt64), RetryCountSource: "x-death",
+				RetryCount: new(int64(math.MaxInt64)), RetryCountSource: "x-death",
 				Original:    Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
 				FirstDiedAt: hour,
 			},

@@ -63,7 +63,7 @@ func TestUserWithoutTheRightIsRefused(t *testing.T) {
 	for _, lacks := range []string{"-evalsha", "-unlink", "-pttl -hmget -get -type"} {
 		server := redistest.Private(t)
 		user := []any{"ACL", "SETUSER", "weak", "on", "nopass", "~*", "&*", "+@all"}
-		for _, rule := range strings.Fields(lacks) {
+		for rule := range strings.FieldsSeq(lacks) {
 			user = append(user, rule)
 		}
 		b := bundle{keys.NewRegistry(server.Client, spaces), server.Client}

@@ -11,7 +11,8 @@ import (
 
 var now = time.Date(2026, 3, 1, 3, 10, 0, 0, time.UTC)
 
-func text(s string) *string { return &s }
+//go:fix inline
+func text(s string) *string { return new(s) }
 
 func TestParseSaysWhatEachStyleCanTell(t *testing.T) {
 	t.Parallel()
@@ -27,8 +28,11 @@ func TestParseSaysWhatEachStyleCanTell(t *testing.T) {
 	}{
 		{"nothing there", Flag, raw{typ: typeNone, expiry: expiryGone}, Key{Type: typeNone, State: Absent}},
 		{"gone between two commands", Status, raw{typ: typeString, expiry: expiryGone}, Key{Type: typeNone, State: Absent}},
-		{"flag", Flag, raw{typ: typeString, value: "1", expiry: in(24*time.Hour - 6*time.Minute)},
-			Key{Type: typeString, State: Held, Value: "1", Since: started, SinceFrom: "ttl", ExpiresAt: now.Add(24*time.Hour - 6*time.Minute)}},
+		{
+			"flag", Flag,
+			raw{typ: typeString, value: "1", expiry: in(24*time.Hour - 6*time.Minute)},
+			Key{Type: typeString, State: Held, Value: "1", Since: started, SinceFrom: "ttl", ExpiresAt: now.Add(24*time.Hour - 6*time.Minute)},
+		},
 		{"flag with an owner", Flag, raw{typ: typeString, value: "1:worker-7", expiry: expiryNever}, Key{Type: typeString, State: Held, Value: "1:worker-7"}},
 		{"flag with any other value", Flag, raw{typ: typeString, value: "{}", expiry: expiryNever}, Key{Type: typeString, State: Held, Value: "{}"}},
 		{"lock", Lock, raw{typ: typeString, value: "host-1", expiry: expiryNever}, Key{Type: typeString, State: Held, Value: "host-1"}},
@@ -43,25 +47,54 @@ func TestParseSaysWhatEachStyleCanTell(t *testing.T) {
 		{"status failed", Status, raw{typ: typeString, value: "FAILED", expiry: expiryNever}, Key{Type: typeString, State: Failed, Value: "FAILED"}},
 		{"status that begins like a known one", Status, raw{typ: typeString, value: "SUCCESSFUL", expiry: expiryNever}, Key{Type: typeString, State: Unreadable, Why: WhyValue, Value: "SUCCESSFUL"}},
 		{"status that is empty", Status, raw{typ: typeString, value: "", expiry: expiryNever}, Key{Type: typeString, State: Unreadable, Why: WhyValue}},
-		{"status with another TTL than the space's", Status, raw{typ: typeString, value: "PROCESSING", expiry: in(48 * time.Hour)},
-			Key{Type: typeString, State: Processing, Value: "PROCESSING", ExpiresAt: now.Add(48 * time.Hour)}},
-		{"hash processing", Hash, raw{typ: typeHash, fields: []*string{text("PROCESSING"), text(ms), text("3"), text("boom"), text("tok")}, context: 1 << 20, expiry: in(time.Minute)},
-			Key{Type: typeHash, State: Processing, Since: started, SinceFrom: "startTime", ExpiresAt: now.Add(time.Minute), Attempts: &attempts, Error: "boom",
-				Fields: map[string]string{"status": "PROCESSING", "startTime": ms, "attempts": "3", "error": "boom", "token": "tok", "context": "1048576 bytes"}}},
-		{"hash without attempts", Hash, raw{typ: typeHash, fields: []*string{text("PROCESSING"), text(ms), nil, nil, nil}, expiry: expiryNever},
-			Key{Type: typeHash, State: Processing, Since: started, SinceFrom: "startTime", Fields: map[string]string{"status": "PROCESSING", "startTime": ms}}},
-		{"hash without status", Hash, raw{typ: typeHash, fields: []*string{nil, text(ms), nil, nil, nil}, expiry: expiryNever},
-			Key{Type: typeHash, State: Unreadable, Why: WhyNoStatus, Fields: map[string]string{"startTime": ms}}},
-		{"hash with an unknown status", Hash, raw{typ: typeHash, fields: []*string{text("DONE?"), text(ms), nil, nil, nil}, expiry: expiryNever},
-			Key{Type: typeHash, State: Unreadable, Why: WhyValue, Fields: map[string]string{"status": "DONE?", "startTime": ms}}},
-		{"hash processing without startTime", Hash, raw{typ: typeHash, fields: []*string{text("PROCESSING"), nil, nil, nil, nil}, expiry: expiryNever},
-			Key{Type: typeHash, State: Unreadable, Why: WhyNoStart, Fields: map[string]string{"status": "PROCESSING"}}},
-		{"hash whose startTime is no number", Hash, raw{typ: typeHash, fields: []*string{text("PROCESSING"), text("soon"), nil, nil, nil}, expiry: expiryNever},
-			Key{Type: typeHash, State: Unreadable, Why: WhyStartTime, Fields: map[string]string{"status": "PROCESSING", "startTime": "soon"}}},
-		{"hash whose startTime is in seconds", Hash, raw{typ: typeHash, fields: []*string{text("PROCESSING"), text("1772334240"), nil, nil, nil}, expiry: expiryNever},
-			Key{Type: typeHash, State: Unreadable, Why: WhyStartTime, Fields: map[string]string{"status": "PROCESSING", "startTime": "1772334240"}}},
-		{"hash marked done after it expired", Hash, raw{typ: typeHash, fields: []*string{text("SUCCESS"), nil, nil, nil, nil}, expiry: expiryNever},
-			Key{Type: typeHash, State: Succeeded, Fields: map[string]string{"status": "SUCCESS"}}},
+		{
+			"status with another TTL than the space's", Status,
+			raw{typ: typeString, value: "PROCESSING", expiry: in(48 * time.Hour)},
+			Key{Type: typeString, State: Processing, Value: "PROCESSING", ExpiresAt: now.Add(48 * time.Hour)},
+		},
+		{
+			"hash processing", Hash,
+			raw{typ: typeHash, fields: []*string{new("PROCESSING"), new(ms), new("3"), new("boom"), new("tok")}, context: 1 << 20, expiry: in(time.Minute)},
+			Key{
+				Type: typeHash, State: Processing, Since: started, SinceFrom: "startTime", ExpiresAt: now.Add(time.Minute), Attempts: &attempts, Error: "boom",
+				Fields: map[string]string{"status": "PROCESSING", "startTime": ms, "attempts": "3", "error": "boom", "token": "tok", "context": "1048576 bytes"},
+			},
+		},
+		{
+			"hash without attempts", Hash,
+			raw{typ: typeHash, fields: []*string{new("PROCESSING"), new(ms), nil, nil, nil}, expiry: expiryNever},
+			Key{Type: typeHash, State: Processing, Since: started, SinceFrom: "startTime", Fields: map[string]string{"status": "PROCESSING", "startTime": ms}},
+		},
+		{
+			"hash without status", Hash,
+			raw{typ: typeHash, fields: []*string{nil, new(ms), nil, nil, nil}, expiry: expiryNever},
+			Key{Type: typeHash, State: Unreadable, Why: WhyNoStatus, Fields: map[string]string{"startTime": ms}},
+		},
+		{
+			"hash with an unknown status", Hash,
+			raw{typ: typeHash, fields: []*string{new("DONE?"), new(ms), nil, nil, nil}, expiry: expiryNever},
+			Key{Type: typeHash, State: Unreadable, Why: WhyValue, Fields: map[string]string{"status": "DONE?", "startTime": ms}},
+		},
+		{
+			"hash processing without startTime", Hash,
+			raw{typ: typeHash, fields: []*string{new("PROCESSING"), nil, nil, nil, nil}, expiry: expiryNever},
+			Key{Type: typeHash, State: Unreadable, Why: WhyNoStart, Fields: map[string]string{"status": "PROCESSING"}},
+		},
+		{
+			"hash whose startTime is no number", Hash,
+			raw{typ: typeHash, fields: []*string{new("PROCESSING"), new("soon"), nil, nil, nil}, expiry: expiryNever},
+			Key{Type: typeHash, State: Unreadable, Why: WhyStartTime, Fields: map[string]string{"status": "PROCESSING", "startTime": "soon"}},
+		},
+		{
+			"hash whose startTime is in seconds", Hash,
+			raw{typ: typeHash, fields: []*string{new("PROCESSING"), new("1772334240"), nil, nil, nil}, expiry: expiryNever},
+			Key{Type: typeHash, State: Unreadable, Why: WhyStartTime, Fields: map[string]string{"status": "PROCESSING", "startTime": "1772334240"}},
+		},
+		{
+			"hash marked done after it expired", Hash,
+			raw{typ: typeHash, fields: []*string{new("SUCCESS"), nil, nil, nil, nil}, expiry: expiryNever},
+			Key{Type: typeHash, State: Succeeded, Fields: map[string]string{"status": "SUCCESS"}},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -157,8 +190,10 @@ func FuzzParse(f *testing.F) {
 	f.Add("hash", "\xff\x00", "99999999999999999999", "-", int64(1<<62))
 	f.Fuzz(func(t *testing.T, style, value, start, attempts string, expiry int64) {
 		s := Space{Style: Style(style), TTL: time.Hour, StuckAfter: time.Minute}
-		r := raw{typ: s.redisType(), value: value, size: int64(len(value)), expiry: expiry, now: now,
-			fields: []*string{&value, &start, &attempts, nil, nil}}
+		r := raw{
+			typ: s.redisType(), value: value, size: int64(len(value)), expiry: expiry, now: now,
+			fields: []*string{&value, &start, &attempts, nil, nil},
+		}
 		k := parse(s, "k", r)
 		if !ValidSeen(k.Seen) && expiry >= expiryGone {
 			t.Errorf("token %q is not valid", k.Seen)

@@ -195,28 +195,42 @@ func TestReleaseResults(t *testing.T) {
 		{"stuck status", statusKey, func(t *testing.T, b bundle) { b.hold(t, statusKey, "PROCESSING:w1", 10*time.Minute, old) }, none, keys.Released},
 		{"stuck hash", hashKey, func(t *testing.T, b bundle) { b.holdHash(t, "PROCESSING", old) }, none, keys.Released},
 		{"failed hash, however young", hashKey, func(t *testing.T, b bundle) { b.holdHash(t, "FAILED", 0) }, none, keys.Released},
-		{"expired", statusKey, func(t *testing.T, b bundle) { b.hold(t, statusKey, "PROCESSING", 10*time.Minute, old) },
-			func(t *testing.T, b bundle) { b.redis.Del(t.Context(), statusKey) }, keys.Gone},
+		{
+			"expired", statusKey, func(t *testing.T, b bundle) { b.hold(t, statusKey, "PROCESSING", 10*time.Minute, old) },
+			func(t *testing.T, b bundle) { b.redis.Del(t.Context(), statusKey) }, keys.Gone,
+		},
 		{"never there", statusKey, none, none, keys.Gone},
-		{"came after it was seen absent", flagKey, none,
-			func(t *testing.T, b bundle) { b.hold(t, flagKey, "1", 24*time.Hour, old) }, keys.Changed},
-		{"another owner", statusKey, func(t *testing.T, b bundle) { b.hold(t, statusKey, "PROCESSING:w1", 10*time.Minute, old) },
-			func(t *testing.T, b bundle) { b.hold(t, statusKey, "PROCESSING:w2", 10*time.Minute, old) }, keys.Changed},
-		{"another attempt in the hash", hashKey, func(t *testing.T, b bundle) { b.holdHash(t, "PROCESSING", old) },
-			func(t *testing.T, b bundle) { b.redis.HSet(t.Context(), hashKey, "attempts", "2") }, keys.Changed},
-		{"the same value acquired again", flagKey, func(t *testing.T, b bundle) { b.hold(t, flagKey, "1", 24*time.Hour, old) },
-			func(t *testing.T, b bundle) { b.hold(t, flagKey, "1", 24*time.Hour, old+time.Second) }, keys.Reacquired},
-		{"finished meanwhile", statusKey, func(t *testing.T, b bundle) { b.hold(t, statusKey, "PROCESSING:w1", 10*time.Minute, old) },
-			func(t *testing.T, b bundle) { b.redis.Set(t.Context(), statusKey, "SUCCESS", redis.KeepTTL) }, keys.Protected},
+		{
+			"came after it was seen absent", flagKey, none,
+			func(t *testing.T, b bundle) { b.hold(t, flagKey, "1", 24*time.Hour, old) }, keys.Changed,
+		},
+		{
+			"another owner", statusKey, func(t *testing.T, b bundle) { b.hold(t, statusKey, "PROCESSING:w1", 10*time.Minute, old) },
+			func(t *testing.T, b bundle) { b.hold(t, statusKey, "PROCESSING:w2", 10*time.Minute, old) }, keys.Changed,
+		},
+		{
+			"another attempt in the hash", hashKey, func(t *testing.T, b bundle) { b.holdHash(t, "PROCESSING", old) },
+			func(t *testing.T, b bundle) { b.redis.HSet(t.Context(), hashKey, "attempts", "2") }, keys.Changed,
+		},
+		{
+			"the same value acquired again", flagKey, func(t *testing.T, b bundle) { b.hold(t, flagKey, "1", 24*time.Hour, old) },
+			func(t *testing.T, b bundle) { b.hold(t, flagKey, "1", 24*time.Hour, old+time.Second) }, keys.Reacquired,
+		},
+		{
+			"finished meanwhile", statusKey, func(t *testing.T, b bundle) { b.hold(t, statusKey, "PROCESSING:w1", 10*time.Minute, old) },
+			func(t *testing.T, b bundle) { b.redis.Set(t.Context(), statusKey, "SUCCESS", redis.KeepTTL) }, keys.Protected,
+		},
 		{"succeeded from the start", statusKey, func(t *testing.T, b bundle) { b.hold(t, statusKey, "success:w1", 10*time.Minute, old) }, none, keys.Protected},
 		{"succeeded hash", hashKey, func(t *testing.T, b bundle) { b.holdHash(t, "SUCCESS", old) }, none, keys.Protected},
 		{"a value that nobody understands", statusKey, func(t *testing.T, b bundle) { b.hold(t, statusKey, "OK", 10*time.Minute, old) }, none, keys.Protected},
 		{"a hash in a space of strings", statusKey, func(t *testing.T, b bundle) { b.redis.HSet(t.Context(), statusKey, "status", "PROCESSING") }, none, keys.WrongType},
-		{"another type than was seen", statusKey, func(t *testing.T, b bundle) { b.hold(t, statusKey, "PROCESSING", 10*time.Minute, old) },
+		{
+			"another type than was seen", statusKey, func(t *testing.T, b bundle) { b.hold(t, statusKey, "PROCESSING", 10*time.Minute, old) },
 			func(t *testing.T, b bundle) {
 				b.redis.Del(t.Context(), statusKey)
 				b.redis.RPush(t.Context(), statusKey, "x")
-			}, keys.WrongType},
+			}, keys.WrongType,
+		},
 		{"young status", statusKey, func(t *testing.T, b bundle) { b.hold(t, statusKey, "PROCESSING", 10*time.Minute, young) }, none, keys.TooYoung},
 		{"young hash", hashKey, func(t *testing.T, b bundle) { b.holdHash(t, "PROCESSING", young) }, none, keys.TooYoung},
 		{"young flag", flagKey, func(t *testing.T, b bundle) { b.hold(t, flagKey, "1", 24*time.Hour, young) }, none, keys.TooYoung},

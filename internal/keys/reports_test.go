@@ -36,8 +36,15 @@ func TestBeyondComparesPositionsByNumber(t *testing.T) {
 		a, b string
 		want bool
 	}{
-		{"10-0", "9-0", true}, {"9-0", "10-0", false}, {"5-10", "5-9", true}, {"5-9", "5-10", false}, {"5-9", "5-9", false},
-		{"1-1", "0-0", true}, {"18446744073709551615-1", "1-1", true}, {"x", "0-0", false}, {"5-0", "", false},
+		{"10-0", "9-0", true},
+		{"9-0", "10-0", false},
+		{"5-10", "5-9", true},
+		{"5-9", "5-10", false},
+		{"5-9", "5-9", false},
+		{"1-1", "0-0", true},
+		{"18446744073709551615-1", "1-1", true},
+		{"x", "0-0", false},
+		{"5-0", "", false},
 	} {
 		if got := keys.Beyond(tt.a, tt.b); got != tt.want {
 			t.Errorf("%q beyond %q: %v, want %v", tt.a, tt.b, got, tt.want)

@@ -87,4 +87,5 @@ func moveMessage(ctx context.Context, tx pgx.Tx, id uuid.UUID, next dlq.State, n
 	return err
 }
 
-func at(t time.Time) *time.Time { return &t }
+//go:fix inline
+func at(t time.Time) *time.Time { return new(t) }

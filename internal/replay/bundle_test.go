@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -111,10 +112,8 @@ type change func(*replay.Options)
 
 func withProbes(o *replay.Options)    { o.Plans[0].Guards = probes }
 func withFlag(o *replay.Options)      { o.Plans[0].Spaces = []string{"flag"} }
-func withoutKeys(o *replay.Options)   { o.Plans[0].Spaces = nil }
 func quick(o *replay.Options)         { o.SettleEvery = 20 * time.Millisecond }
 func impatient(o *replay.Options)     { quick(o); o.OutcomeTimeout = 300 * time.Millisecond }
-func shortLease(o *replay.Options)    { quick(o); o.Lease = time.Second }
 func route(r replay.Route) change     { return func(o *replay.Options) { o.Plans[0].Route = r } }
 func clock(c func() time.Time) change { return func(o *replay.Options) { o.Now = c } }
 
@@ -338,8 +337,8 @@ func (o *office) trail(t *testing.T, object string) []string {
 		t.Fatal(err)
 	}
 	var results []string
-	for i := len(page.Entries) - 1; i >= 0; i-- {
-		results = append(results, page.Entries[i].Act+" "+page.Entries[i].Result)
+	for _, v := range slices.Backward(page.Entries) {
+		results = append(results, v.Act+" "+v.Result)
 	}
 	return results
 }

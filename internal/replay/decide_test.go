@@ -149,14 +149,26 @@ func TestDecideGoesFromTopToBottom(t *testing.T) {
 		e    Evidence
 		want Decision
 	}{
-		{"a probe that is down beats an effect that is there",
-			Evidence{BusinessKey: "O1", State: StateReading{Err: down}, Effect: there}, Decision{Unknown, WhyProbe, -1}},
-		{"an effect probe that is down",
-			Evidence{BusinessKey: "O1", Effect: EffectReading{Probed: true, Err: down}}, Decision{Unknown, WhyProbe, -1}},
-		{"redis down beats an effect that is there",
-			Evidence{BusinessKey: "O1", Keys: []KeyReading{ageless(keys.Absent), broken(keys.ErrUnavailable)}, Effect: there}, Decision{Unknown, WhyRedis, 1}},
-		{"an unreadable key beats an effect that is there",
-			Evidence{BusinessKey: "O1", Keys: []KeyReading{ageless(keys.Unreadable)}, Effect: there}, Decision{Unknown, WhyUnreadable, 0}},
+		{
+			"a probe that is down beats an effect that is there",
+			Evidence{BusinessKey: "O1", State: StateReading{Err: down}, Effect: there},
+			Decision{Unknown, WhyProbe, -1},
+		},
+		{
+			"an effect probe that is down",
+			Evidence{BusinessKey: "O1", Effect: EffectReading{Probed: true, Err: down}},
+			Decision{Unknown, WhyProbe, -1},
+		},
+		{
+			"redis down beats an effect that is there",
+			Evidence{BusinessKey: "O1", Keys: []KeyReading{ageless(keys.Absent), broken(keys.ErrUnavailable)}, Effect: there},
+			Decision{Unknown, WhyRedis, 1},
+		},
+		{
+			"an unreadable key beats an effect that is there",
+			Evidence{BusinessKey: "O1", Keys: []KeyReading{ageless(keys.Unreadable)}, Effect: there},
+			Decision{Unknown, WhyUnreadable, 0},
+		},
 		{"no business key", Evidence{}, Decision{NoKey, WhyNoBusinessKey, -1}},
 		{"no key space and no probe", Evidence{BusinessKey: "O1"}, Decision{WillRun, WhyNoKeySpace, -1}},
 		{"all keys absent", Evidence{BusinessKey: "O1", Keys: []KeyReading{ageless(keys.Absent), ageless(keys.Absent)}}, Decision{WillRun, WhyAbsent, -1}},

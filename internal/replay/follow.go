@@ -120,7 +120,7 @@ func (s *Service) learn(ctx context.Context, tx pgx.Tx, replayID int64, id uuid.
 	}
 	if a.state != Sent {
 		a.state, a.outcome, a.source, a.detail = Sent, Awaited, "", ""
-		a.sentAt, a.settleAfter = &f.at, at(s.now().Add(s.every))
+		a.sentAt, a.settleAfter = &f.at, new(s.now().Add(s.every))
 		l.sent = true
 		if err := endReplay(ctx, tx, replayID, s.now(), "done", ""); err != nil {
 			return l, err

@@ -20,8 +20,14 @@ func TestEffectProtectsItsKeyWhateverTheState(t *testing.T) {
 		effect bool
 		stays  bool
 	}{
-		{"PAID", true, true}, {"PAID", false, true}, {"INIT", true, true}, {"REFUNDED", true, true}, {"", true, true},
-		{"INIT", false, false}, {"REFUNDED", false, false}, {"", false, false},
+		{"PAID", true, true},
+		{"PAID", false, true},
+		{"INIT", true, true},
+		{"REFUNDED", true, true},
+		{"", true, true},
+		{"INIT", false, false},
+		{"REFUNDED", false, false},
+		{"", false, false},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("order %q effect %v", tt.order, tt.effect), func(t *testing.T) {

@@ -107,7 +107,7 @@ func (s *Service) end(ctx context.Context, tx pgx.Tx, c claim, m lockedMessage, 
 	a.state, a.detail = end.state, end.words()
 	now := s.now()
 	if end.state == Sent {
-		a.outcome, a.sentAt, a.settleAfter = Awaited, &now, at(now.Add(s.every))
+		a.outcome, a.sentAt, a.settleAfter = Awaited, &now, new(now.Add(s.every))
 	}
 	if len(end.released) > 0 {
 		a.released = releasedJSON(end.released)

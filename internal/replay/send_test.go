@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -34,17 +35,13 @@ func TestReplayedMessageArrivesAsItDied(t *testing.T) {
 		ContentType: "application/json", ContentEncoding: "utf-8", DeliveryMode: 2, Priority: 3, CorrelationID: "c1",
 		ReplyTo: "amq.rabbitmq.reply-to.g2dkAA", Expiration: "60000", MessageID: "m1", Timestamp: at.Unix(), Type: "pay", UserID: "somebody", AppID: "gw",
 	}}
-	for name, v := range kept {
-		l.headers[name] = v
-	}
-	for name, v := range (rabbit.Table{
+	maps.Copy(l.headers, kept)
+	maps.Copy(l.headers, (rabbit.Table{
 		"x-death":             []any{amqp.Table{"queue": work, "reason": "rejected", "count": int64(1)}},
 		"x-first-death-queue": work, "x-last-death-reason": "rejected", "x-delivery-count": int64(77), "x-acquired-count": int64(9),
 		"CC": []any{"other"}, "BCC": []any{"other"}, "x-delay": int64(-5000), "x-retry-count": int64(5),
 		"dlo-replay-id": "1", "dlo-round": "9",
-	}) {
-		l.headers[name] = v
-	}
+	}))
 	id := o.add(t, l)
 	result := o.send(t, id)
 
@@ -53,9 +50,7 @@ func TestReplayedMessageArrivesAsItDied(t *testing.T) {
 		t.Fatal("nothing arrived")
 	}
 	want := amqp.Table{}
-	for name, v := range kept {
-		want[name] = v
-	}
+	maps.Copy(want, kept)
 	want["dlo-message-id"], want["dlo-replay-id"], want["dlo-round"] = id, fmt.Sprint(result.ReplayID), "1"
 	if diff := cmp.Diff(want, got.Headers); diff != "" {
 		t.Errorf("headers (-want +got):\n%s", diff)

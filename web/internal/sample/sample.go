@@ -57,9 +57,6 @@ sources:
 
 func ago(d time.Duration) time.Time { return Now.Add(-d) }
 
-//go:fix inline
-func at[T any](v T) *T { return new(v) }
-
 // person is who did the sample acts.
 const person = "wei"
 
