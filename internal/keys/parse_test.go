@@ -11,9 +11,6 @@ import (
 
 var now = time.Date(2026, 3, 1, 3, 10, 0, 0, time.UTC)
 
-//go:fix inline
-func text(s string) *string { return new(s) }
-
 func TestParseSaysWhatEachStyleCanTell(t *testing.T) {
 	t.Parallel()
 	started := now.Add(-6 * time.Minute)

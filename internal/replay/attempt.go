@@ -86,6 +86,3 @@ func moveMessage(ctx context.Context, tx pgx.Tx, id uuid.UUID, next dlq.State, n
 	_, err := tx.Exec(ctx, sql, pgx.NamedArgs{"id": id, "state": string(next), "now": now})
 	return err
 }
-
-//go:fix inline
-func at(t time.Time) *time.Time { return new(t) }
