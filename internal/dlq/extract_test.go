@@ -21,9 +21,6 @@ func died(queue, reason string, count int64, at time.Time) rabbit.Table {
 	}
 }
 
-//go:fix inline
-func pointer[T any](v T) *T { return new(v) }
-
 func TestExtract(t *testing.T) {
 	t.Parallel()
 	hour := arrival.Add(-time.Hour)
