@@ -73,15 +73,8 @@ func (s *Server) apiTurn(c echo.Context, do func(context.Context, string, dlq.Ac
 	if err := readOptionalJSON(c, &in); err != nil {
 		return err
 	}
-	reason, err := reasonOf(in.Reason)
+	status, err := s.turnSource(c, in.Reason, do)
 	if err != nil {
-		return err
-	}
-	status, err := s.statusOf(param(c, "name"))
-	if err != nil {
-		return err
-	}
-	if err := do(c.Request().Context(), status.Name, s.act(c, reason)); err != nil {
 		return err
 	}
 	counts, err := s.Messages.OpenCounts(c.Request().Context())

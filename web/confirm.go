@@ -220,14 +220,20 @@ func areVerdicts(words []replay.Verdict) error {
 
 // reasonOf checks the reason of an act; every act on money has one.
 func reasonOf(text string) (string, error) {
+	return textOf("reason", text, "say why; it goes to the audit", maxReason)
+}
+
+// textOf checks what somebody wrote into field: some text, at most the given
+// number of characters. missing says what an empty field lacks.
+func textOf(field, text, missing string, most int) (string, error) {
 	text = strings.TrimSpace(text)
 	switch {
 	case text == "":
-		return "", invalid("reason", "reason: say why; it goes to the audit")
-	case utf8.RuneCountInString(text) > maxReason:
-		return "", invalid("reason", fmt.Sprintf("reason: at most %d characters", maxReason))
-	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
-		return "", invalid("reason", "reason: is not text")
+		return "", invalid(field, field+": "+missing)
+	case utf8.RuneCountInString(text) > most:
+		return "", invalid(field, fmt.Sprintf("%s: at most %d characters", field, most))
+	case !isText([]byte(text)):
+		return "", invalid(field, field+": is not text")
 	}
 	return text, nil
 }

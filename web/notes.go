@@ -1,12 +1,6 @@
 package web
 
-import (
-	"fmt"
-	"strings"
-	"unicode/utf8"
-
-	"github.com/labstack/echo/v4"
-)
+import "github.com/labstack/echo/v4"
 
 // maxNote bounds a note, in characters.
 const maxNote = 4000
@@ -28,14 +22,5 @@ func (s *Server) addNote(c echo.Context) error {
 }
 
 func noteText(text string) (string, error) {
-	text = strings.TrimSpace(text)
-	switch {
-	case text == "":
-		return "", invalid("text", "text: an empty note says nothing")
-	case utf8.RuneCountInString(text) > maxNote:
-		return "", invalid("text", fmt.Sprintf("text: at most %d characters", maxNote))
-	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
-		return "", invalid("text", "text: is not text")
-	}
-	return text, nil
+	return textOf("text", text, "an empty note says nothing", maxNote)
 }

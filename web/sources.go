@@ -121,18 +121,25 @@ func (s *Server) pauseSource(c echo.Context) error  { return s.turn(c, s.Sources
 func (s *Server) resumeSource(c echo.Context) error { return s.turn(c, s.Sources.Resume) }
 
 func (s *Server) turn(c echo.Context, do func(context.Context, string, dlq.Act) error) error {
-	reason, err := reasonOf(c.FormValue("reason"))
+	status, err := s.turnSource(c, c.FormValue("reason"), do)
 	if err != nil {
-		return err
-	}
-	status, err := s.statusOf(param(c, "name"))
-	if err != nil {
-		return err
-	}
-	if err := do(c.Request().Context(), status.Name, s.act(c, reason)); err != nil {
 		return err
 	}
 	return seeOther(c, s.links.source(status.Name))
+}
+
+// turnSource pauses or resumes the source that the request names, and returns
+// how it stood before.
+func (s *Server) turnSource(c echo.Context, why string, do func(context.Context, string, dlq.Act) error) (dlq.SourceStatus, error) {
+	reason, err := reasonOf(why)
+	if err != nil {
+		return dlq.SourceStatus{}, err
+	}
+	status, err := s.statusOf(param(c, "name"))
+	if err != nil {
+		return dlq.SourceStatus{}, err
+	}
+	return status, do(c.Request().Context(), status.Name, s.act(c, reason))
 }
 
 func (s *Server) statusOf(name string) (dlq.SourceStatus, error) {

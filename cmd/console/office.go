@@ -26,6 +26,7 @@ import (
 type office struct {
 	log        *slog.Logger
 	pool       *pgxpool.Pool
+	store      *dlq.Store
 	redis      redis.UniversalClient // nil where none is configured
 	registry   *keys.Registry        // nil where no Redis is configured
 	databases  map[string]*pgxpool.Pool
@@ -58,8 +59,7 @@ func newOffice(ctx context.Context, c config.Config, reg prometheus.Registerer, 
 	if err := o.buildPages(c); err != nil {
 		return nil, err
 	}
-	store := dlq.NewStore(o.pool)
-	figures := dlq.NewCollector(store, o.drains.Statuses)
+	figures := dlq.NewCollector(o.store, o.drains.Statuses)
 	if err := reg.Register(figures); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
@@ -76,6 +76,7 @@ func (o *office) connect(ctx context.Context, c config.Config) (err error) {
 	if o.pool, err = openStore(c.Database.URL); err != nil {
 		return err
 	}
+	o.store = dlq.NewStore(o.pool)
 	for _, d := range c.BusinessDatabases {
 		if o.databases[d.Name], err = openProbePool(d.URL); err != nil {
 			return err
@@ -99,7 +100,7 @@ func (o *office) connect(ctx context.Context, c config.Config) (err error) {
 
 func (o *office) buildReplays(c config.Config, reg prometheus.Registerer) {
 	o.replays = replay.New(replay.Options{
-		Pool: o.pool, Store: dlq.NewStore(o.pool), Keys: o.registry,
+		Pool: o.pool, Store: o.store, Keys: o.registry,
 		Publishers: replay.Publishers(o.publishers), Management: o.management, Databases: o.databases,
 		Plans: plansOf(c), Owner: ownerName(), Log: o.log,
 		OutcomeTimeout: time.Duration(c.Replay.OutcomeTimeout),
@@ -131,7 +132,7 @@ func (o *office) buildPages(c config.Config) error {
 		runbooks[s.Name] = s.RunbookURL
 	}
 	o.pages, err = web.New(web.Options{
-		Messages: dlq.NewStore(o.pool), Sources: o.drains, Replays: o.replays, Audit: audit.NewLog(o.pool),
+		Messages: o.store, Sources: o.drains, Replays: o.replays, Audit: audit.NewLog(o.pool),
 		Spaces: spacesOf(c), Runbooks: runbooks,
 		Environment: web.Environment{Name: c.Environment.Name, Color: c.Environment.Color},
 		BasePath:    c.Server.BasePath, ExternalURL: c.Server.ExternalURL, Effective: effective,

@@ -24,7 +24,7 @@ const unknownRune = string(utf8.RuneError)
 // displayable returns s as a Postgres text column takes it: bytes that are not
 // UTF-8, and NUL, become replacement characters.
 func displayable(s string) string {
-	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+	if clean(s) {
 		return s
 	}
 	return strings.ReplaceAll(strings.ToValidUTF8(s, unknownRune), "\x00", unknownRune)
