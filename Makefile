@@ -12,6 +12,9 @@ vendor  := web/static/vendor/htmx.min.js web/static/vendor/sse.min.js
 # The e2e tests need all services, programs and the browser; the others do not.
 packages = $$(go list ./... | grep -v /e2e)
 gotest   = go test -race -shuffle=on -count=1 $(if $(CI),-v)
+# The packages whose tests talk to a broker or to Redis, but for the e2e ones.
+brokered = $$(go list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... | \
+	awk '!/\/e2e/ && /\/testkit\/(rabbit|redis)test/ { print $$1 }')
 
 .PHONY: help
 help: ## list these targets
@@ -35,7 +38,7 @@ stop: ## stop what services started
 
 .PHONY: test
 test: ## everything that CI proves; a part that fails does not hide the others
-	@$(MAKE) --no-print-directory --keep-going verify lint test-go test-e2e
+	@$(MAKE) --no-print-directory --keep-going verify lint test-go test-debian13 test-e2e
 
 .PHONY: test-unit
 test-unit: assets ## only the tests that need no service, fast
@@ -45,6 +48,17 @@ test-unit: assets ## only the tests that need no service, fast
 test-go: assets services ## unit and integration tests
 	@scripts/ensure gcc=gcc,libc6-dev
 	$(gotest) $(packages)
+
+.PHONY: test-brokers
+test-brokers: assets services ## integration tests on both brokers and caches: Debian 12's and Debian 13's
+	@scripts/ensure gcc=gcc,libc6-dev
+	$(gotest) $(brokered)
+	@$(MAKE) --no-print-directory test-debian13
+
+.PHONY: test-debian13
+test-debian13: assets services ## the second half of test-brokers: RabbitMQ 4.0, Valkey
+	@scripts/ensure gcc=gcc,libc6-dev
+	scripts/on-debian13 $(gotest) $(brokered)
 
 .PHONY: test-e2e
 test-e2e: assets services ## whole programs and pages, in Chromium

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -25,21 +28,28 @@ type Server struct {
 	Client *redis.Client
 
 	port    int
-	dir     string
+	root    string    // the folder that the server sees as /, or "": this machine's own
+	dir     string    // of its data, as the server sees it
 	process *exec.Cmd // nil: not running
 }
 
-// Private starts a server on a free port and ends it with the test.
+// valkey is where a root that DLO_TEST_VALKEY_ROOT names has its server.
+const valkey = "/usr/bin/valkey-server"
+
+// Private starts a server on a free port and ends it with the test. It is the
+// Valkey of the root that DLO_TEST_VALKEY_ROOT names, else this machine's Redis.
 func Private(tb testing.TB) *Server {
 	tb.Helper()
 	if testing.Short() {
 		tb.Skip("needs a real Redis")
 	}
 	port := freePort(tb)
+	root := os.Getenv("DLO_TEST_VALKEY_ROOT")
 	s := &Server{
 		URL:  fmt.Sprintf("redis://127.0.0.1:%d/0", port),
 		port: port,
-		dir:  tb.TempDir(),
+		root: root,
+		dir:  dataDir(tb, root),
 	}
 	s.Client = connect(tb, s.URL)
 	s.Start(tb)
@@ -54,14 +64,43 @@ func (s *Server) Start(tb testing.TB) {
 		tb.Fatal("redistest: the server already runs")
 	}
 	// No context ends this process: Kill does, which the cleanup calls.
-	process := exec.CommandContext(context.WithoutCancel(tb.Context()), "redis-server",
+	process := exec.CommandContext(context.WithoutCancel(tb.Context()), s.program(),
 		"--port", strconv.Itoa(s.port), "--bind", "127.0.0.1", "--dir", s.dir,
 		"--save", "", "--appendonly", "yes", "--appendfsync", "always")
+	if s.root != "" {
+		process.SysProcAttr = &syscall.SysProcAttr{Chroot: s.root}
+		process.Dir = "/"
+	}
 	if err := process.Start(); err != nil {
-		tb.Fatalf("redistest: start redis-server: %v", err)
+		tb.Fatalf("redistest: start %s: %v", s.program(), err)
 	}
 	s.process = process
 	poll.Until(tb, startTimeout, func() error { return s.Client.Ping(tb.Context()).Err() })
+}
+
+func (s *Server) program() string {
+	if s.root != "" {
+		return valkey
+	}
+	return "redis-server"
+}
+
+// dataDir returns a folder that goes with the test, by its name within root.
+func dataDir(tb testing.TB, root string) string {
+	tb.Helper()
+	if root == "" {
+		return tb.TempDir()
+	}
+	dir, err := os.MkdirTemp(filepath.Join(root, "tmp"), "redistest-")
+	if err != nil {
+		tb.Fatalf("redistest: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			tb.Errorf("redistest: %v", err)
+		}
+	})
+	return strings.TrimPrefix(dir, root)
 }
 
 // Kill ends the server at once, without a farewell to its clients. It does
