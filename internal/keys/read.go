@@ -146,9 +146,13 @@ func unavailable(verb string, err error) error {
 	return fmt.Errorf("keys: %s: %w: %w", verb, ErrUnavailable, err)
 }
 
-// refusals begin the answers of a Redis that is there and will not do it. A
-// script passes on what a command of its own was answered.
+// refusals begin the answers of a Redis that is there and will not do it.
 var refusals = []string{"READONLY ", "NOPERM ", "NOAUTH ", "WRONGPASS ", "MISCONF ", "NOREPLICAS "}
+
+// refusalsInScripts are found in what a script passes on that a command of its
+// own was refused with. A user without the right: up to Redis 7.0, and later and
+// in Valkey.
+var refusalsInScripts = []string{"-READONLY ", "The user executing the script can't", "ACL failure in script"}
 
 func refused(err error) bool {
 	var answer redis.Error
@@ -156,8 +160,7 @@ func refused(err error) bool {
 		return false
 	}
 	return slices.ContainsFunc(refusals, func(r string) bool { return strings.HasPrefix(answer.Error(), r) }) ||
-		strings.Contains(answer.Error(), "-READONLY ") ||
-		strings.Contains(answer.Error(), "The user executing the script can't")
+		slices.ContainsFunc(refusalsInScripts, func(r string) bool { return strings.Contains(answer.Error(), r) })
 }
 
 // lacksExpireTime reports that the server does not know PEXPIRETIME, or does
