@@ -14,14 +14,14 @@ import (
 )
 
 // batch is a window on its way into the store: each letter that is not stored
-// already stands in one of the two, and gets a row and a receipt.
+// already stands in one of the first two, and gets a row and a receipt.
 type batch struct {
 	window  uuid.UUID
 	at      time.Time
 	fresh   []*letter // new messages
 	reborn  []*letter // next lives of known ones
-	settled int64     // receipts of earlier drains that were found or used up
-	same    int       // letters that are stored already and have a receipt
+	known   []receipt // of letters that are stored already
+	settled int       // receipts of earlier drains that were met
 }
 
 // store commits a window: one transaction for all of it. A letter that Postgres
@@ -39,7 +39,7 @@ func (l *ledger) store(ctx context.Context, letters []*letter, at time.Time) (*b
 		return nil, fmt.Errorf("dlq: store window: %w", err)
 	}
 	l.doubt -= b.settled
-	l.first = l.first && b.same == len(letters)
+	l.first = l.first && len(b.known) == len(letters)
 	return b, nil
 }
 
@@ -56,7 +56,10 @@ func (l *ledger) try(
 		if b, err = l.sort(ctx, tx, letters, at); err != nil {
 			return err
 		}
-		return write(ctx, tx, b)
+		if err := write(ctx, tx, b); err != nil {
+			return err
+		}
+		return b.enterWindow(ctx, tx, l.source.Name)
 	})
 	return b, err
 }
@@ -72,11 +75,7 @@ func (l *ledger) writeAll(ctx context.Context, tx pgx.Tx, b *batch) error {
 		return err
 	}
 	lives := append(append([]*letter{}, b.fresh...), b.reborn...)
-	if err := copyRows(ctx, tx, "lives", lifeColumns, lives, (*letter).life); err != nil {
-		return err
-	}
-	return copyRows(ctx, tx, "receipts", receiptColumns, lives,
-		func(x *letter) []any { return x.receipt(source, b.window) })
+	return copyRows(ctx, tx, "lives", lifeColumns, lives, (*letter).life)
 }
 
 // writeEach writes a batch letter by letter, and quarantines those that are
@@ -96,15 +95,15 @@ func (l *ledger) writeEach(ctx context.Context, tx pgx.Tx, b *batch) error {
 		}
 		q := x.quarantined("Postgres refused it: " + cut(displayable(err.Error()), maxQuarantine))
 		fresh = append(fresh, q)
-		return one(batch{window: b.window, fresh: []*letter{q}})
+		return one(batch{fresh: []*letter{q}})
 	}
 	for _, x := range b.fresh {
-		if err := keep(x, batch{window: b.window, fresh: []*letter{x}}, &fresh); err != nil {
+		if err := keep(x, batch{fresh: []*letter{x}}, &fresh); err != nil {
 			return err
 		}
 	}
 	for _, x := range b.reborn {
-		if err := keep(x, batch{window: b.window, reborn: []*letter{x}}, &reborn); err != nil {
+		if err := keep(x, batch{reborn: []*letter{x}}, &reborn); err != nil {
 			return err
 		}
 	}

@@ -52,7 +52,7 @@ func TestKilledBetweenCommitAndAckStoresNothingTwice(t *testing.T) {
 	if n := number(t, pool, "SELECT count(*) FROM dead_letters WHERE body_preview = 'twin'"); n != 3 {
 		t.Errorf("%d twins, want 3", n)
 	}
-	if n := number(t, pool, "SELECT count(*) FROM receipts"); n != 0 {
+	if n := number(t, pool, "SELECT coalesce(sum(outstanding), 0) FROM windows"); n != 0 {
 		t.Errorf("%d receipts are left, want none", n)
 	}
 }
@@ -200,10 +200,10 @@ func TestCommitWhoseResultIsUnknown(t *testing.T) {
 	untilState(t, d, SourceUp)
 	// The window's own transaction, not one of the drain's small ones.
 	exec(t, pool, `CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.5); RETURN NULL; END $$;
-		CREATE TRIGGER slowly AFTER INSERT ON receipts FOR EACH STATEMENT EXECUTE FUNCTION slowly()`)
+		CREATE TRIGGER slowly AFTER INSERT ON windows FOR EACH STATEMENT EXECUTE FUNCTION slowly()`)
 	publish(t, v, "a", "a")
 	poll.Until(t, patience, func() error {
-		n, err := numberOrError(t.Context(), pool, "SELECT count(*) FROM pg_locks WHERE relation = 'receipts'::regclass AND mode = 'RowExclusiveLock' AND pid <> pg_backend_pid()")
+		n, err := numberOrError(t.Context(), pool, "SELECT count(*) FROM pg_locks WHERE relation = 'windows'::regclass AND mode = 'RowExclusiveLock' AND pid <> pg_backend_pid()")
 		if err == nil && n == 0 {
 			err = errors.New("the window is not being stored")
 		}
@@ -253,7 +253,7 @@ func TestReceiptsAreForgottenOnceNothingCanComeBack(t *testing.T) {
 		if err := l.forgive(t.Context(), l.lookedAt.Add(tt.after)); err != nil {
 			t.Fatal(err)
 		}
-		if n := number(t, pool, "SELECT count(*) FROM receipts"); n != tt.left {
+		if n := number(t, pool, "SELECT coalesce(sum(outstanding), 0) FROM windows"); n != tt.left {
 			t.Errorf("%d receipts after %v, want %d", n, tt.after, tt.left)
 		}
 	}
@@ -276,7 +276,7 @@ func TestReceiptsOfAckedWindowsAreForgottenAtTheNextStart(t *testing.T) {
 	if err := l.begin(t.Context(), d.owed(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if n := number(t, pool, "SELECT count(*) FROM receipts"); n != 0 || l.doubt != 0 {
+	if n := number(t, pool, "SELECT coalesce(sum(outstanding), 0) FROM windows"); n != 0 || l.doubt != 0 {
 		t.Errorf("%d receipts, %d in doubt; want none", n, l.doubt)
 	}
 }

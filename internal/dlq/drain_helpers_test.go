@@ -86,14 +86,14 @@ func untilStored(t *testing.T, pool *pgxpool.Pool, rows, copies int) {
 // untilSettled waits until all that is stored is acked for good.
 func untilSettled(t *testing.T, pool *pgxpool.Pool, v *rabbittest.Vhost) {
 	t.Helper()
-	untilReceipts(t, pool, v, "SELECT count(*) FROM receipts")
+	untilReceipts(t, pool, v, "SELECT coalesce(sum(outstanding), 0) FROM windows")
 }
 
 // untilQuiet is untilSettled where windows of lost connections may be in doubt
 // for a while.
 func untilQuiet(t *testing.T, pool *pgxpool.Pool, v *rabbittest.Vhost) {
 	t.Helper()
-	untilReceipts(t, pool, v, "SELECT count(*) FROM receipts WHERE looks = 0")
+	untilReceipts(t, pool, v, "SELECT coalesce(sum(outstanding), 0) FROM windows WHERE looks = 0")
 }
 
 func untilReceipts(t *testing.T, pool *pgxpool.Pool, v *rabbittest.Vhost, count string) {

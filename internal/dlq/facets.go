@@ -44,18 +44,14 @@ func (s *Store) Facets(ctx context.Context, f Filter) (Facets, error) {
 	return out, nil
 }
 
-// facetSQL counts by each column that facets are made of.
-var facetSQL = map[string]string{
-	"source": facetBy("source"), "state": facetBy("state"), "reason": facetBy("reason"), "failure_type": facetBy("failure_type"),
-}
-
-func facetBy(column string) string {
-	return `SELECT coalesce(word, ''), count(*), (sum(count(*)) OVER ())::bigint FROM (SELECT m.` + column + ` AS word FROM dead_letters m WHERE ` + matches + `
+// facetSQL counts by a column of dead_letters.
+func facetSQL(column, where string) string {
+	return `SELECT coalesce(word, ''), count(*), (sum(count(*)) OVER ())::bigint FROM (SELECT m.` + column + ` AS word FROM dead_letters m WHERE ` + where + `
 		ORDER BY m.died_at DESC, m.id DESC LIMIT @limit) AS newest GROUP BY word ORDER BY count(*) DESC, word LIMIT @words`
 }
 
 func facet[W ~string](ctx context.Context, s *Store, column string, f Filter, exact *bool) (map[W]int64, error) {
-	args, err := f.args()
+	where, args, err := s.condition(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +59,7 @@ func facet[W ~string](ctx context.Context, s *Store, column string, f Filter, ex
 	if column == "failure_type" {
 		args["words"] = maxTypes + 1 // one may be "not known"
 	}
-	rows, err := s.pool.Query(ctx, facetSQL[column], planned, args)
+	rows, err := s.pool.Query(ctx, facetSQL(column, where), planned, args)
 	if err != nil {
 		return nil, fmt.Errorf("dlq: count by %s: %w", column, err)
 	}

@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -66,9 +67,40 @@ const matches = `
 	AND (@retries_min::bigint IS NULL OR m.retry_count >= @retries_min)
 	AND (@retries_max::bigint IS NULL OR m.retry_count <= @retries_max)
 	AND (@business_key = '' OR m.business_key = @business_key)
-	AND (@pattern = '' OR m.body_text LIKE @pattern)
 	AND (NOT @bounded::boolean OR m.died_at > coalesce(@now::timestamptz, now()) - interval '24 hours')
 	AND (@after_died::timestamptz IS NULL OR (m.died_at, m.id) < (@after_died, @after_id::uuid))`
+
+// Conditions of Filter.Text, added to matches where there is one: the search
+// text, and for what was drained just now the bodies themselves. What is too
+// short for the index is looked for message by message.
+const (
+	matchesText = `
+	AND m.id IN (
+		SELECT t.message_id FROM body_texts t WHERE t.text LIKE @pattern
+		UNION ALL
+		SELECT u.id FROM dead_letters u JOIN lives l ON l.message_id = u.id AND l.round = u.round
+		WHERE u.id >= @unsearched::uuid AND ` + bodyMatches + `)`
+	matchesShortText = `
+	AND coalesce((SELECT t.text LIKE @pattern FROM body_texts t WHERE t.message_id = m.id),
+		m.id >= @unsearched::uuid AND (SELECT ` + bodyMatches + ` FROM lives l WHERE l.message_id = m.id AND l.round = m.round), false)`
+	// The name of an encoding has a collation that knows ASCII only.
+	bodyMatches = `CASE WHEN l.body_is_text THEN lower(convert_from(l.body, 'UTF8') COLLATE "default") LIKE @pattern ELSE false END`
+)
+
+// condition returns the condition of f on dead_letters m, and its arguments, or
+// ErrBadCursor.
+func (s *Store) condition(ctx context.Context, f Filter) (where string, args pgx.NamedArgs, err error) {
+	if args, err = f.args(); err != nil || f.Text == "" {
+		return matches, args, err
+	}
+	if args["unsearched"], err = firstUnsearched(ctx, s.pool); err != nil {
+		return "", nil, err
+	}
+	if f.bounded() {
+		return matches + matchesShortText, args, nil
+	}
+	return matches + matchesText, args, nil
+}
 
 // planned makes Postgres plan a statement with the values of this call: with a
 // plan for all values no condition of a Filter could use its index.

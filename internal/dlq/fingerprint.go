@@ -19,29 +19,30 @@ var perDelivery = []string{"x-delivery-count", "x-acquired-count"}
 // fingerprintOf hashes all that makes d this message: each part with its
 // length, and headers in a fixed order. properties and headers are d's own,
 // encoded.
-func fingerprintOf(d rabbit.Delivery, properties []byte, headers string) fingerprint {
+func fingerprintOf(d rabbit.Delivery, properties, headers []byte) fingerprint {
 	for _, name := range perDelivery {
 		if _, there := d.Headers[name]; !there {
 			continue
 		}
 		// What cannot be encoded is not counted either: a copy of such a message
 		// may be taken for another one, and is then stored again.
-		if rest, err := encodeHeaders(withoutPerDelivery(d.Headers)); err == nil {
-			headers = string(rest)
+		if rest, err := rabbit.EncodeHeaders(withoutPerDelivery(d.Headers)); err == nil {
+			headers = rest
 		}
 		break
 	}
 	hash := sha256.New()
-	for _, part := range []string{d.Exchange, d.RoutingKey, string(properties), headers} {
-		hash.Write(length(len(part)))
-		hash.Write([]byte(part))
+	frame := make([]byte, 0, 512)
+	for _, part := range []string{d.Exchange, d.RoutingKey} {
+		frame = append(binary.BigEndian.AppendUint64(frame, uint64(len(part))), part...)
 	}
-	hash.Write(length(len(d.Body)))
+	for _, part := range [][]byte{properties, headers} {
+		frame = append(binary.BigEndian.AppendUint64(frame, uint64(len(part))), part...)
+	}
+	hash.Write(binary.BigEndian.AppendUint64(frame, uint64(len(d.Body))))
 	hash.Write(d.Body)
 	return fingerprint(hash.Sum(nil))
 }
-
-func length(n int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 
 func withoutPerDelivery(h rabbit.Table) rabbit.Table {
 	h = maps.Clone(h)

@@ -40,7 +40,7 @@ type ledger struct {
 	returns returnNoter // may be nil
 
 	lookedAt time.Time // since when this drain consumes
-	doubt    int64     // receipts left by earlier ones
+	doubt    int       // receipts left by earlier ones
 	first    bool      // nothing but messages with such receipts has come since
 }
 
@@ -89,14 +89,14 @@ func (l *ledger) begin(ctx context.Context, acked []uuid.UUID, now time.Time) er
 		if _, err := tx.Exec(ctx, known, l.source.Name); err != nil {
 			return err
 		}
-		const forget = `DELETE FROM receipts WHERE source = $1 AND window_id = ANY ($2)`
-		if _, err := tx.Exec(ctx, forget, l.source.Name, acked); err != nil {
+		if _, err := tx.Exec(ctx, settleSQL, acked); err != nil {
 			return err
 		}
-		const look = `UPDATE receipts SET looks = looks + 1 WHERE source = $1`
-		looked, err := tx.Exec(ctx, look, l.source.Name)
-		l.doubt = looked.RowsAffected()
-		return err
+		const look = `
+			WITH looked AS (
+				UPDATE windows SET looks = looks + 1 WHERE source = $1 AND outstanding > 0 RETURNING outstanding
+			) SELECT coalesce(sum(outstanding), 0) FROM looked`
+		return tx.QueryRow(ctx, look, l.source.Name).Scan(&l.doubt)
 	})
 	if err != nil {
 		return fmt.Errorf("dlq: begin to drain: %w", err)
@@ -105,12 +105,13 @@ func (l *ledger) begin(ctx context.Context, acked []uuid.UUID, now time.Time) er
 	return nil
 }
 
+const settleSQL = `UPDATE windows SET outstanding = 0 WHERE id = ANY ($1)`
+
 // settle forgets the receipts of a window that is proven to be acked.
 func (l *ledger) settle(ctx context.Context, window uuid.UUID) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	const sql = `DELETE FROM receipts WHERE source = $1 AND window_id = $2`
-	if _, err := l.conn.Exec(ctx, sql, l.source.Name, window); err != nil {
+	if _, err := l.conn.Exec(ctx, settleSQL, []uuid.UUID{window}); err != nil {
 		return fmt.Errorf("dlq: settle window: %w", err)
 	}
 	return nil
@@ -126,7 +127,7 @@ func (l *ledger) forgive(ctx context.Context, now time.Time) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	const sql = `DELETE FROM receipts WHERE source = $1 AND looks > 0`
+	const sql = `UPDATE windows SET outstanding = 0 WHERE source = $1 AND outstanding > 0 AND looks > 0`
 	if _, err := l.conn.Exec(ctx, sql, l.source.Name); err != nil {
 		return fmt.Errorf("dlq: forget old receipts: %w", err)
 	}

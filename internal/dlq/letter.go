@@ -1,11 +1,7 @@
 package dlq
 
 import (
-	"cmp"
 	"crypto/sha256"
-	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,10 +16,9 @@ type letter struct {
 	fingerprint fingerprint
 	sha         [sha256.Size]byte
 	facts       Facts
-	properties  []byte
-	headers     []byte
-	headersRaw  []byte // headers, where jsonb may refuse them
-	bodyText    *string
+	properties  []byte // in the form of AMQP
+	headers     []byte // likewise
+	bodyIsText  bool
 	bodyPreview *string
 	quarantine  string
 
@@ -35,9 +30,6 @@ type letter struct {
 	doneAs       State // what its message was until now, where that must be audited
 }
 
-// emptyObject stands where typed JSON is missing.
-var emptyObject = []byte("{}")
-
 // prepare works out all that can be worked out without the store. It never
 // fails: what cannot be encoded is quarantined with its body.
 func prepare(d rabbit.Delivery, s Source, arrived time.Time) *letter {
@@ -45,48 +37,30 @@ func prepare(d rabbit.Delivery, s Source, arrived time.Time) *letter {
 		delivery: d, arrived: arrived, sha: sha256.Sum256(d.Body), facts: Extract(d, s, arrived),
 		id: newID(), round: 1,
 	}
-	var err error
-	if l.properties, err = rabbit.EncodeProperties(d.Properties); err != nil {
-		l.properties, l.quarantine = emptyObject, cannotStore("properties", err)
-	}
-	if l.headers, err = encodeHeaders(d.Headers); err != nil {
-		// For human eyes only: this form cannot be read back.
-		l.headers, l.headersRaw = emptyObject, fmt.Appendf(nil, "%#v", d.Headers)
-		l.quarantine = cannotStore("headers", err)
-	}
-	l.fingerprint = fingerprintOf(d, l.properties, cmp.Or(string(l.headersRaw), string(l.headers)))
-	if search, preview, ok := textOfBody(d.Body); ok {
-		l.bodyText, l.bodyPreview = &search, &preview
+	l.encode()
+	l.fingerprint = fingerprintOf(d, l.properties, l.headers)
+	if l.bodyIsText = isText(d.Body); l.bodyIsText {
+		preview := previewOf(d.Body)
+		l.bodyPreview = &preview
 	}
 	return l
 }
 
-// maxNesting is how deeply tables and arrays may nest in headers: as deeply as
-// the AMQP client reads them. What is deeper no framework wrote.
-const maxNesting = 32
-
-var errNesting = fmt.Errorf("they nest deeper than %d levels", maxNesting)
-
-func encodeHeaders(h rabbit.Table) ([]byte, error) {
-	if deeper(h, maxNesting) {
-		return nil, errNesting
+// encode keeps properties and headers as bytes. What no broker delivers cannot
+// be encoded; what the client library could not read, the broker's own bytes
+// keep.
+func (l *letter) encode() {
+	var err error
+	if l.properties, err = rabbit.EncodePropertiesRaw(l.delivery.Properties); err != nil {
+		l.quarantine = cannotStore("properties", err)
 	}
-	return rabbit.EncodeTable(h)
-}
-
-// deeper says whether more tables and arrays than the given levels nest in a
-// header value.
-func deeper(value any, levels int) bool {
-	var inner []any
-	switch v := value.(type) {
-	case rabbit.Table:
-		inner = slices.Collect(maps.Values(v))
-	case []any:
-		inner = v
-	default:
-		return false
+	if l.delivery.Unreadable != "" {
+		l.headers, l.quarantine = l.delivery.RawHeaders, cut(displayable("its headers cannot be read: "+l.delivery.Unreadable), maxQuarantine)
+		return
 	}
-	return levels < 0 || slices.ContainsFunc(inner, func(v any) bool { return deeper(v, levels-1) })
+	if l.headers, err = rabbit.EncodeHeaders(l.delivery.Headers); err != nil {
+		l.headers, l.quarantine = nil, cannotStore("headers", err)
+	}
 }
 
 func cannotStore(what string, err error) string {
@@ -108,10 +82,7 @@ func newID() uuid.UUID {
 func (l *letter) quarantined(why string) *letter {
 	q := *l
 	q.id, q.round, q.replay, q.doneAs = newID(), 1, 0, ""
-	if q.headersRaw == nil {
-		q.headers, q.headersRaw = emptyObject, l.headers
-	}
-	q.bodyText, q.bodyPreview = nil, nil
+	q.bodyIsText, q.bodyPreview = false, nil
 	q.facts = Facts{Reason: l.facts.Reason, DiedAt: l.facts.DiedAt}
 	q.quarantine = why
 	return &q

@@ -28,13 +28,13 @@ type Page struct {
 // List returns one page of the messages that f selects, newest death first. It
 // returns ErrBadCursor where f.Cursor is not one that a page handed out.
 func (s *Store) List(ctx context.Context, f Filter) (Page, error) {
-	args, err := f.args()
+	where, args, err := s.condition(ctx, f)
 	if err != nil {
 		return Page{}, fmt.Errorf("dlq: list messages: %w", err)
 	}
 	limit := f.limit()
 	args["limit"] = limit + 1
-	rows, err := s.pool.Query(ctx, listSQL, planned, args)
+	rows, err := s.pool.Query(ctx, listSQL(where), planned, args)
 	if err != nil {
 		return Page{}, fmt.Errorf("dlq: list messages: %w", err)
 	}
@@ -46,25 +46,29 @@ func (s *Store) List(ctx context.Context, f Filter) (Page, error) {
 		page.Messages = page.Messages[:limit]
 		page.Next = placeOf(page.Messages[limit-1]).String()
 	}
-	if page.Total, err = s.count(ctx, args); err != nil {
+	if page.Total, err = s.count(ctx, where, args); err != nil {
 		return Page{}, fmt.Errorf("dlq: count messages: %w", err)
 	}
 	return page, nil
 }
 
-const listSQL = `SELECT ` + messageColumns + ` FROM dead_letters m WHERE ` + matches + `
+func listSQL(where string) string {
+	return `SELECT ` + messageColumns + ` FROM dead_letters m WHERE ` + where + `
 	ORDER BY m.died_at DESC, m.id DESC LIMIT @limit`
+}
 
 // countSQL reads in the order of the list, so that it is planned like it.
-const countSQL = `SELECT count(*) FROM (SELECT 1 FROM dead_letters m WHERE ` + matches + `
+func countSQL(where string) string {
+	return `SELECT count(*) FROM (SELECT 1 FROM dead_letters m WHERE ` + where + `
 	ORDER BY m.died_at DESC, m.id DESC LIMIT @limit) AS matching`
+}
 
 // count counts what args select on all pages.
-func (s *Store) count(ctx context.Context, args pgx.NamedArgs) (Count, error) {
+func (s *Store) count(ctx context.Context, where string, args pgx.NamedArgs) (Count, error) {
 	args = maps.Clone(args)
 	args["after_died"], args["limit"] = nil, maxExact+1
 	var n int64
-	if err := s.pool.QueryRow(ctx, countSQL, planned, args).Scan(&n); err != nil {
+	if err := s.pool.QueryRow(ctx, countSQL(where), planned, args).Scan(&n); err != nil {
 		return Count{}, err
 	}
 	return Count{N: min(n, maxExact), Exact: n <= maxExact}, nil
@@ -84,17 +88,17 @@ func (s *Store) Neighbours(ctx context.Context, f Filter, m Message) (newer, old
 		return "", "", fmt.Errorf("dlq: neighbours: %w", ErrNotFound)
 	}
 	f.Cursor = ""
-	args, err := f.args()
+	where, args, err := s.condition(ctx, f)
 	if err != nil {
-		return "", "", err
+		return "", "", fmt.Errorf("dlq: neighbours of %s: %w", key, err)
 	}
 	args["died"], args["id"] = m.DiedAt, key
-	const sql = `SELECT
+	sql := `SELECT
 		coalesce((SELECT m.id::text FROM dead_letters m
-			WHERE (m.died_at, m.id) > (@died::timestamptz, @id::uuid) AND ` + matches + `
+			WHERE (m.died_at, m.id) > (@died::timestamptz, @id::uuid) AND ` + where + `
 			ORDER BY m.died_at, m.id LIMIT 1), ''),
 		coalesce((SELECT m.id::text FROM dead_letters m
-			WHERE (m.died_at, m.id) < (@died::timestamptz, @id::uuid) AND ` + matches + `
+			WHERE (m.died_at, m.id) < (@died::timestamptz, @id::uuid) AND ` + where + `
 			ORDER BY m.died_at DESC, m.id DESC LIMIT 1), '')`
 	if err := s.pool.QueryRow(ctx, sql, planned, args).Scan(&newer, &older); err != nil {
 		return "", "", fmt.Errorf("dlq: neighbours of %s: %w", key, err)

@@ -17,7 +17,7 @@ const maxLives = 100
 // lifeSelect reads lives l as scanLife scans them.
 const lifeSelect = `
 	SELECT l.message_id::text, l.round, l.drained_at, l.died_at, l.died_at_known, l.first_died_at,
-		l.exchange, l.routing_key, l.redelivered, l.properties, coalesce(l.headers_raw, convert_to(l.headers::text, 'UTF8')),
+		l.exchange, l.routing_key, l.redelivered, l.properties, l.headers,
 		l.body_size, l.body_sha256, l.reason,
 		coalesce(l.failure_type, ''), coalesce(l.failure_message, ''), coalesce(l.failure_stack, ''),
 		coalesce(l.extractor, ''), l.retry_count, coalesce(l.retry_count_source, ''),
@@ -41,14 +41,15 @@ func scanLife(row pgx.CollectableRow) (Life, error) {
 		return Life{}, err
 	}
 	l.DrainedAt, l.DiedAt, l.FirstDiedAt = l.DrainedAt.UTC(), l.DiedAt.UTC(), timeOr(firstDied)
-	if l.Properties, err = rabbit.DecodeProperties(properties); err != nil {
-		return Life{}, err
-	}
-	// What is in quarantine may have headers that cannot be read back. It is not
+	// What is in quarantine may have headers that cannot be read. It is not
 	// replayed, so that nothing is sent without them.
-	if l.Headers, err = rabbit.DecodeTable(headers); err != nil && !quarantined {
+	if l.Properties, err = rabbit.DecodePropertiesRaw(properties); err != nil && !quarantined {
 		return Life{}, err
 	}
+	if l.Headers, err = rabbit.DecodeHeaders(headers); err != nil && !quarantined {
+		return Life{}, err
+	}
+	l.RawHeaders = headers
 	l.Original = originAgain(l)
 	return l, nil
 }

@@ -131,6 +131,7 @@ type Life struct {
 	Redelivered bool
 	Properties  rabbit.Properties
 	Headers     rabbit.Table
+	RawHeaders  []byte // the same as the bytes of an AMQP table; Headers may be nil where it cannot be read
 	BodySize    int64
 	BodySHA256  []byte
 	ReplayID    int64 // the replay whose copy came back; 0 in a first life

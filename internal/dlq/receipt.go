@@ -9,8 +9,10 @@ import (
 // receipt says that a delivery is committed, and that it is not proven that
 // the broker has heard the ack.
 type receipt struct {
-	id          int64
+	id          int64 // among those read at a time
 	window      uuid.UUID
+	place       int // in the window
+	message     uuid.UUID
 	fingerprint fingerprint
 	looks       int // how often a drain has begun to consume since
 }

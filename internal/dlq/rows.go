@@ -14,7 +14,7 @@ var deadLetterColumns = []string{
 	"retry_count", "retry_count_source",
 	"original_queue", "original_exchange", "original_routing_key", "original_evidence",
 	"first_died_at", "died_at", "drained_at", "content_type", "content_encoding",
-	"body_size", "body_sha256", "body_preview", "body_text",
+	"body_size", "body_sha256", "body_preview",
 }
 
 func (l *letter) deadLetter(source string) []any {
@@ -26,38 +26,29 @@ func (l *letter) deadLetter(source string) []any {
 		orNull(f.Original.Queue), f.Original.Exchange, f.Original.RoutingKey, orNull(f.Original.Evidence),
 		timeOrNull(f.FirstDiedAt), l.diedAt(), l.arrived,
 		orNull(displayable(d.Properties.ContentType)), orNull(displayable(d.Properties.ContentEncoding)),
-		int64(len(d.Body)), l.sha[:], l.bodyPreview, l.bodyText,
+		int64(len(d.Body)), l.sha[:], l.bodyPreview,
 	}
 }
 
 var lifeColumns = []string{
 	"message_id", "round", "drained_at", "died_at", "died_at_known", "first_died_at",
-	"exchange", "routing_key", "redelivered", "properties", "headers", "headers_raw", "fingerprint",
-	"body", "body_size", "body_sha256", "reason",
+	"exchange", "routing_key", "redelivered", "properties", "headers",
+	"body", "body_is_text", "body_size", "body_sha256", "reason",
 	"failure_type", "failure_message", "failure_stack", "extractor",
 	"retry_count", "retry_count_source", "original_queue", "replay_id",
 }
 
 func (l *letter) life() []any {
 	f, d := l.facts, l.delivery
-	body := d.Body
-	if body == nil { // NULL is not the empty body
-		body = []byte{}
-	}
+	body := orEmpty(d.Body)
 	return []any{
 		plain(l.id), l.round, l.arrived, l.diedAt(), !f.DiedAt.IsZero(), timeOrNull(f.FirstDiedAt),
 		displayable(d.Exchange), displayable(d.RoutingKey), d.Redelivered,
-		l.properties, l.headers, l.headersRaw, l.fingerprint[:],
-		body, int64(len(body)), l.sha[:], string(f.Reason),
+		orEmpty(l.properties), orEmpty(l.headers),
+		body, l.bodyIsText, int64(len(body)), l.sha[:], string(f.Reason),
 		orNull(f.Failure.Type), orNull(f.Failure.Message), orNull(f.Failure.Stack), orNull(f.Failure.Extractor),
 		f.RetryCount, orNull(f.RetryCountSource), orNull(f.Original.Queue), numberOrNull(l.replay),
 	}
-}
-
-var receiptColumns = []string{"source", "window_id", "fingerprint", "message_id", "created_at"}
-
-func (l *letter) receipt(source string, window uuid.UUID) []any {
-	return []any{source, plain(window), l.fingerprint[:], plain(l.id), l.arrived}
 }
 
 // copyRows streams one row for each letter into a table.
@@ -82,7 +73,7 @@ const reopenSQL = `
 		original_routing_key = @original_routing_key, original_evidence = @original_evidence,
 		first_died_at = @first_died_at, died_at = @died_at, drained_at = @at,
 		content_type = @content_type, content_encoding = @content_encoding,
-		body_size = @body_size, body_sha256 = @body_sha256, body_preview = @body_preview, body_text = @body_text
+		body_size = @body_size, body_sha256 = @body_sha256, body_preview = @body_preview
 	WHERE id = @id`
 
 func (l *letter) reopening() pgx.NamedArgs {
@@ -99,8 +90,16 @@ func (l *letter) reopening() pgx.NamedArgs {
 		"content_type":     orNull(displayable(d.Properties.ContentType)),
 		"content_encoding": orNull(displayable(d.Properties.ContentEncoding)),
 		"body_size":        int64(len(d.Body)), "body_sha256": l.sha[:],
-		"body_preview": l.bodyPreview, "body_text": l.bodyText,
+		"body_preview": l.bodyPreview,
 	}
+}
+
+// orEmpty returns b, never nil: NULL is not the empty value.
+func orEmpty(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
 }
 
 // plain is the form of an id that the client library encodes fastest.

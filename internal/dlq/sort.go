@@ -24,7 +24,7 @@ func (l *ledger) sort(ctx context.Context, tx pgx.Tx, letters []*letter, at time
 	if err != nil {
 		return nil, err
 	}
-	if err := markCopies(ctx, tx, rest); err != nil {
+	if err := markCopies(ctx, tx, l.source.Name, rest, at); err != nil {
 		return nil, err
 	}
 	threads, err := loadThreads(ctx, tx, l.source.Name, rest)
@@ -37,8 +37,8 @@ func (l *ledger) sort(ctx context.Context, tx pgx.Tx, letters []*letter, at time
 	return b, nil
 }
 
-// takeKnown passes the receipts of letters that are stored already on to this
-// window, and returns the other letters.
+// takeKnown finds the letters that are stored already, whose receipts pass on
+// to this window, and returns the other letters.
 func (l *ledger) takeKnown(ctx context.Context, tx pgx.Tx, b *batch, letters []*letter) ([]*letter, error) {
 	if l.doubt <= 0 {
 		return letters, nil
@@ -53,68 +53,39 @@ func (l *ledger) takeKnown(ctx context.Context, tx pgx.Tx, b *batch, letters []*
 	}
 	found := recognise(sightings, outstanding, l.first)
 	var rest []*letter
-	var passed, spent []int64
+	var met []receipt
 	for i, x := range letters {
 		if id, ok := found.same[i]; ok {
-			passed = append(passed, id)
+			b.known = append(b.known, outstanding[id])
 			continue
 		}
 		if id, ok := found.suspects[i]; ok {
 			x.possibleCopy = true
-			spent = append(spent, id)
+			met = append(met, outstanding[id])
 		}
 		rest = append(rest, x)
 	}
-	const pass = `UPDATE receipts SET window_id = $2, looks = 0 WHERE id = ANY ($1)`
-	if _, err := tx.Exec(ctx, pass, passed, b.window); err != nil {
-		return nil, err
-	}
-	const spend = `DELETE FROM receipts WHERE id = ANY ($1)`
-	_, err = tx.Exec(ctx, spend, spent)
-	b.same, b.settled = len(passed), int64(len(passed)+len(spent))
-	return rest, err
-}
-
-func loadReceipts(ctx context.Context, tx pgx.Tx, source string) ([]receipt, error) {
-	const sql = `SELECT id, window_id, fingerprint, looks FROM receipts WHERE source = $1 AND looks > 0 ORDER BY id`
-	rows, err := tx.Query(ctx, sql, source)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (receipt, error) {
-		var r receipt
-		var print []byte
-		err := row.Scan(&r.id, &r.window, &print, &r.looks)
-		copy(r.fingerprint[:], print)
-		return r, err
-	})
+	met = append(met, b.known...)
+	b.settled = len(met)
+	return rest, take(ctx, tx, met)
 }
 
 // markCopies marks redeliveries without a receipt whose like is stored. A
 // broker that is killed forgets acks of the last moments; what it then delivers
 // again cannot be told from a twin.
-func markCopies(ctx context.Context, tx pgx.Tx, letters []*letter) error {
-	var prints [][]byte
+func markCopies(ctx context.Context, tx pgx.Tx, source string, letters []*letter, now time.Time) error {
+	asked := map[fingerprint]bool{}
 	for _, x := range letters {
 		if x.delivery.Redelivered {
-			prints = append(prints, x.fingerprint[:])
+			asked[x.fingerprint] = true
 		}
 	}
-	if len(prints) == 0 {
+	if len(asked) == 0 {
 		return nil
 	}
-	const sql = `SELECT DISTINCT fingerprint FROM lives WHERE fingerprint = ANY ($1)`
-	rows, err := tx.Query(ctx, sql, prints)
+	seen, err := storedBefore(ctx, tx, source, asked, now)
 	if err != nil {
 		return err
-	}
-	stored, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
-	if err != nil {
-		return err
-	}
-	seen := map[fingerprint]bool{}
-	for _, print := range stored {
-		seen[fingerprint(print)] = true
 	}
 	for _, x := range letters {
 		x.possibleCopy = x.possibleCopy || (x.delivery.Redelivered && seen[x.fingerprint])

@@ -12,7 +12,7 @@ const (
 	maxFailureMessage = 4 << 10
 	maxFailureStack   = 64 << 10
 	maxBodyText       = 64 << 10
-	maxBodyPreview    = 512
+	maxBodyPreview    = 256
 	maxQuarantine     = 512
 	maxShortString    = 255 // AMQP's own limit for names and routing keys
 	maxBusinessKey    = 1 << 10
@@ -45,12 +45,17 @@ func cut(s string, limit int) string {
 	return s[:limit]
 }
 
-// textOfBody returns body as text for search and for the preview; ok is false
-// where it is no text.
-func textOfBody(body []byte) (search, preview string, ok bool) {
-	if !utf8.Valid(body) || bytes.IndexByte(body, 0) >= 0 {
-		return "", "", false
-	}
+// isText says whether a body is text: UTF-8 without NUL, as Postgres takes it.
+func isText(body []byte) bool { return bytes.IndexByte(body, 0) < 0 && utf8.Valid(body) }
+
+// previewOf returns the start of a body that is text.
+func previewOf(body []byte) string {
+	return cut(string(body[:min(len(body), maxBodyPreview+utf8.UTFMax)]), maxBodyPreview)
+}
+
+// searchTextOf returns what can be searched of a body that is text, or of its
+// start: lower case, at most 64 KiB.
+func searchTextOf(body []byte) string {
 	start := cut(string(body[:min(len(body), maxBodyText+utf8.UTFMax)]), maxBodyText)
-	return cut(strings.ToLower(start), maxBodyText), cut(start, maxBodyPreview), true
+	return cut(strings.ToLower(start), maxBodyText)
 }

@@ -62,6 +62,11 @@ type Delivery struct {
 	Properties  Properties
 	Headers     Table
 	Body        []byte
+
+	// RawHeaders are the bytes of a header table that the client library cannot
+	// read, and Unreadable says why; Headers is nil then.
+	RawHeaders []byte
+	Unreadable string
 }
 
 // Message is one message to publish.

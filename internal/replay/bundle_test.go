@@ -193,11 +193,11 @@ func ctx() context.Context { return context.Background() }
 // add stores l and returns its id.
 func (o *office) add(t *testing.T, l letter) string {
 	t.Helper()
-	headers, err := rabbit.EncodeTable(l.headers)
+	headers, err := rabbit.EncodeHeaders(l.headers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	properties, err := rabbit.EncodeProperties(l.properties)
+	properties, err := rabbit.EncodePropertiesRaw(l.properties)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,8 +222,8 @@ func (o *office) add(t *testing.T, l letter) string {
 		id, string(l.state), died, l.key, l.queue, exchange, key, len(l.body), sum[:], l.quarantine)
 	o.exec(t, o.pool, `
 		INSERT INTO lives (message_id, round, drained_at, died_at, died_at_known, exchange, routing_key, redelivered,
-			properties, headers, body, body_size, body_sha256, reason, original_queue)
-		VALUES ($1, 1, $2, $2, true, 'ex.dlx', 'dead', false, $3, $4, $5, $6, $7, 'rejected', nullif($8, ''))`,
+			properties, headers, body, body_is_text, body_size, body_sha256, reason, original_queue)
+		VALUES ($1, 1, $2, $2, true, 'ex.dlx', 'dead', false, $3, $4, $5, true, $6, $7, 'rejected', nullif($8, ''))`,
 		id, died, properties, headers, l.body, len(l.body), sum[:], l.queue)
 	return id
 }
