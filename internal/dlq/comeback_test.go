@@ -16,6 +16,7 @@ import (
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/pgtest"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/poll"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/rabbittest"
 )
 
 // noter remembers what it is told, and then does what a test wants.
@@ -102,31 +103,31 @@ func TestWhatComesBackDeadJoinsItsThread(t *testing.T) {
 }
 
 func TestAReturnWhoseAckIsLostMakesOneLife(t *testing.T) {
-	t.Parallel()
-	pool, v := pgtest.New(t), terminal(t)
-	id, _, back := replayed(t, pool, Replayed)
-	address, proxy := through(t, v.URL)
-	// The connection is cut in the transaction: the ack cannot be heard.
-	notes := &noter{then: proxy.Cut}
-	send(t, v, back)
-	send(t, v, back) // a consumer that dies between its publish and its ack makes a second one
+	onEachKind(t, func(t *testing.T, pool *pgxpool.Pool, v *rabbittest.Vhost) {
+		id, _, back := replayed(t, pool, Replayed)
+		address, proxy := through(t, v.URL)
+		// The connection is cut in the transaction: the ack cannot be heard.
+		notes := &noter{then: proxy.Cut}
+		send(t, v, back)
+		send(t, v, back) // a consumer that dies between its publish and its ack makes a second one
 
-	running(t, DrainOptions{URL: address, Pool: pool, Returns: notes})
+		running(t, DrainOptions{URL: address, Pool: pool, Returns: notes})
 
-	poll.True(t, patience, "the queue is empty", func() bool {
-		return v.Depth(t, paySource.Queue) == 0 && number(t, pool, "SELECT count(*) FROM lives") > 2
+		poll.True(t, patience, "the queue is empty", func() bool {
+			return v.Depth(t, paySource.Queue) == 0 && number(t, pool, "SELECT count(*) FROM lives") > 2
+		})
+		untilSettled(t, pool, v)
+		if err := stored(t.Context(), pool, 2, 1); err != nil {
+			t.Error(err)
+		}
+		lives, err := NewStore(pool).Lives(t.Context(), id)
+		if err != nil || len(lives) != 2 {
+			t.Errorf("%d lives (%v), want 2", len(lives), err)
+		}
+		if len(notes.told()) != 1 {
+			t.Errorf("noted %v, want it once", notes.told())
+		}
 	})
-	untilSettled(t, pool, v)
-	if err := stored(t.Context(), pool, 2, 1); err != nil {
-		t.Error(err)
-	}
-	lives, err := NewStore(pool).Lives(t.Context(), id)
-	if err != nil || len(lives) != 2 {
-		t.Errorf("%d lives (%v), want 2", len(lives), err)
-	}
-	if len(notes.told()) != 1 {
-		t.Errorf("noted %v, want it once", notes.told())
-	}
 }
 
 // A replay through the original exchange reaches every queue that is bound to

@@ -30,6 +30,15 @@ func terminal(t *testing.T) *rabbittest.Vhost {
 	return v
 }
 
+// onEachKind runs a test for each kind of queue, with a broker that has the
+// terminal queue of paySource and with a store of its own.
+func onEachKind(t *testing.T, test func(t *testing.T, pool *pgxpool.Pool, v *rabbittest.Vhost)) {
+	t.Helper()
+	rabbittest.OnEachKind(t, paySource.Queue, func(t *testing.T, v *rabbittest.Vhost) {
+		test(t, pgtest.New(t), v)
+	})
+}
+
 // running runs a drain until the test ends, or until the function returned
 // here is called.
 func running(t *testing.T, o DrainOptions) (*Drain, func()) {

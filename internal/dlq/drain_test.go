@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
@@ -18,54 +19,54 @@ import (
 )
 
 func TestDrainStoresWhatTheBrokerDeadLetters(t *testing.T) {
-	t.Parallel()
-	pool, v := pgtest.New(t), terminal(t)
-	v.Queue(t, "q.pay", rabbit.Table{
-		"x-message-ttl": int32(1), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": paySource.Queue,
-	})
-	v.Exchange(t, "ex.pay", "direct", nil)
-	v.Bind(t, "q.pay", "pay.success", "ex.pay")
-	reg := prometheus.NewPedanticRegistry()
-	d, _ := running(t, DrainOptions{
-		URL: v.URL, Pool: pool, Metrics: NewMetrics(reg, []string{"pay"}), Management: rabbit.NewManagement(v.ManagementURL, v.URL),
-	})
+	onEachKind(t, func(t *testing.T, pool *pgxpool.Pool, v *rabbittest.Vhost) {
+		v.Queue(t, "q.pay", rabbit.Table{
+			"x-message-ttl": int32(1), "x-dead-letter-exchange": "", "x-dead-letter-routing-key": paySource.Queue,
+		})
+		v.Exchange(t, "ex.pay", "direct", nil)
+		v.Bind(t, "q.pay", "pay.success", "ex.pay")
+		reg := prometheus.NewPedanticRegistry()
+		d, _ := running(t, DrainOptions{
+			URL: v.URL, Pool: pool, Metrics: NewMetrics(reg, []string{"pay"}), Management: rabbit.NewManagement(v.ManagementURL, v.URL),
+		})
 
-	send(t, v, rabbit.Message{
-		Exchange: "ex.pay", RoutingKey: "pay.success", Body: []byte(`{"orderNo":"A-1"}`),
-		Properties: rabbit.Properties{ContentType: "application/json"},
-	})
+		send(t, v, rabbit.Message{
+			Exchange: "ex.pay", RoutingKey: "pay.success", Body: []byte(`{"orderNo":"A-1"}`),
+			Properties: rabbit.Properties{ContentType: "application/json"},
+		})
 
-	untilStored(t, pool, 1, 0)
-	untilSettled(t, pool, v)
-	page, err := NewStore(pool).List(t.Context(), Filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := page.Messages[0]
-	if m.State != Open || m.Round != 1 || m.Reason != Expired || m.BusinessKey != "A-1" || m.Source != "pay" || m.ContentType != "application/json" ||
-		m.Original.Queue != "q.pay" || *m.Original.Exchange != "ex.pay" || *m.Original.RoutingKey != "pay.success" || m.Original.Evidence != OriginXDeath {
-		t.Errorf("message %+v", m)
-	}
-	if time.Since(m.DiedAt) > time.Minute {
-		t.Errorf("died at %v", m.DiedAt)
-	}
-	if n := testutil.ToFloat64(d.Metrics.messages.WithLabelValues("pay", "expired")); n != 1 {
-		t.Errorf("%v drained by the metric, want 1", n)
-	}
-	poll.Until(t, patience, func() error {
-		s := d.Status()
-		if s.State != SourceUp || s.Why != "" || s.Ready == nil || *s.Ready != 0 || s.Unacked == nil || *s.Unacked != 0 || s.LastDrainedAt.IsZero() {
-			return fmt.Errorf("status %+v", s)
+		untilStored(t, pool, 1, 0)
+		untilSettled(t, pool, v)
+		page, err := NewStore(pool).List(t.Context(), Filter{})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return nil
+		m := page.Messages[0]
+		if m.State != Open || m.Round != 1 || m.Reason != Expired || m.BusinessKey != "A-1" || m.Source != "pay" || m.ContentType != "application/json" ||
+			m.Original.Queue != "q.pay" || *m.Original.Exchange != "ex.pay" || *m.Original.RoutingKey != "pay.success" || m.Original.Evidence != OriginXDeath {
+			t.Errorf("message %+v", m)
+		}
+		if time.Since(m.DiedAt) > time.Minute {
+			t.Errorf("died at %v", m.DiedAt)
+		}
+		if n := testutil.ToFloat64(d.Metrics.messages.WithLabelValues("pay", "expired")); n != 1 {
+			t.Errorf("%v drained by the metric, want 1", n)
+		}
+		poll.Until(t, patience, func() error {
+			s := d.Status()
+			if s.State != SourceUp || s.Why != "" || s.Ready == nil || *s.Ready != 0 || s.Unacked == nil || *s.Unacked != 0 || s.LastDrainedAt.IsZero() {
+				return fmt.Errorf("status %+v", s)
+			}
+			return nil
+		})
+		if n := testutil.ToFloat64(d.Metrics.running.WithLabelValues("pay")); n != 1 {
+			t.Errorf("dlo_drain_up %v, want 1", n)
+		}
+		problems, err := testutil.GatherAndLint(reg)
+		if err != nil || len(problems) > 0 {
+			t.Errorf("metrics: %v %v", problems, err)
+		}
 	})
-	if n := testutil.ToFloat64(d.Metrics.running.WithLabelValues("pay")); n != 1 {
-		t.Errorf("dlo_drain_up %v, want 1", n)
-	}
-	problems, err := testutil.GatherAndLint(reg)
-	if err != nil || len(problems) > 0 {
-		t.Errorf("metrics: %v %v", problems, err)
-	}
 }
 
 func TestMissingQueueThatAppearsLater(t *testing.T) {
@@ -133,58 +134,58 @@ func TestPauseLastsAcrossARestart(t *testing.T) {
 }
 
 func TestTwoConsolesDrainOneSourceByTurns(t *testing.T) {
-	t.Parallel()
-	pool, v := pgtest.New(t), terminal(t)
-	first, stop := running(t, DrainOptions{URL: v.URL, Pool: pool})
-	untilState(t, first, SourceUp)
-	second, _ := running(t, DrainOptions{URL: v.URL, Pool: pool})
-	poll.True(t, patience, "the second waits", func() bool { return second.Status().Why == errElsewhere.Error() })
+	onEachKind(t, func(t *testing.T, pool *pgxpool.Pool, v *rabbittest.Vhost) {
+		first, stop := running(t, DrainOptions{URL: v.URL, Pool: pool})
+		untilState(t, first, SourceUp)
+		second, _ := running(t, DrainOptions{URL: v.URL, Pool: pool})
+		poll.True(t, patience, "the second waits", func() bool { return second.Status().Why == errElsewhere.Error() })
 
-	// What the second is told goes for the first too.
-	if err := second.Pause(t.Context(), act); err != nil {
-		t.Fatal(err)
-	}
-	untilState(t, first, SourcePaused)
-	if err := second.Resume(t.Context(), act); err != nil {
-		t.Fatal(err)
-	}
-	poll.True(t, patience, "one of them drains", func() bool {
-		return first.Status().State == SourceUp && second.Status().State == SourceUp
+		// What the second is told goes for the first too.
+		if err := second.Pause(t.Context(), act); err != nil {
+			t.Fatal(err)
+		}
+		untilState(t, first, SourcePaused)
+		if err := second.Resume(t.Context(), act); err != nil {
+			t.Fatal(err)
+		}
+		poll.True(t, patience, "one of them drains", func() bool {
+			return first.Status().State == SourceUp && second.Status().State == SourceUp
+		})
+		stop()
+		publish(t, v, "a")
+		untilStored(t, pool, 1, 0)
+		untilSettled(t, pool, v)
 	})
-	stop()
-	publish(t, v, "a")
-	untilStored(t, pool, 1, 0)
-	untilSettled(t, pool, v)
 }
 
 func TestShutdownFinishesTheWindowInHand(t *testing.T) {
-	t.Parallel()
-	pool, v := pgtest.New(t), terminal(t)
-	d, stop := running(t, DrainOptions{URL: v.URL, Pool: pool})
-	untilState(t, d, SourceUp)
-	locked, err := pool.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer locked.Rollback(t.Context())
-	if _, err := locked.Exec(t.Context(), "LOCK TABLE dead_letters IN SHARE MODE"); err != nil {
-		t.Fatal(err)
-	}
-	publish(t, v, "a")
-	poll.True(t, patience, "the window waits for the lock", func() bool {
-		return number(t, pool, "SELECT count(*) FROM pg_locks WHERE relation = 'dead_letters'::regclass AND NOT granted") > 0
-	})
-	ended := make(chan struct{})
-	go func() { stop(); close(ended) }()
-	if err := locked.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	<-ended
+	onEachKind(t, func(t *testing.T, pool *pgxpool.Pool, v *rabbittest.Vhost) {
+		d, stop := running(t, DrainOptions{URL: v.URL, Pool: pool})
+		untilState(t, d, SourceUp)
+		locked, err := pool.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer locked.Rollback(t.Context())
+		if _, err := locked.Exec(t.Context(), "LOCK TABLE dead_letters IN SHARE MODE"); err != nil {
+			t.Fatal(err)
+		}
+		publish(t, v, "a")
+		poll.True(t, patience, "the window waits for the lock", func() bool {
+			return number(t, pool, "SELECT count(*) FROM pg_locks WHERE relation = 'dead_letters'::regclass AND NOT granted") > 0
+		})
+		ended := make(chan struct{})
+		go func() { stop(); close(ended) }()
+		if err := locked.Rollback(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
 
-	if err := stored(t.Context(), pool, 1, 0); err != nil {
-		t.Error(err)
-	}
-	untilSettled(t, pool, v)
+		if err := stored(t.Context(), pool, 1, 0); err != nil {
+			t.Error(err)
+		}
+		untilSettled(t, pool, v)
+	})
 }
 
 func TestWarnings(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/pgtest"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/poll"
@@ -16,39 +18,39 @@ import (
 )
 
 func TestOneRefusedMessageCostsOneQuarantine(t *testing.T) {
-	t.Parallel()
-	pool, v := pgtest.New(t), terminal(t)
-	exec(t, pool, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+	onEachKind(t, func(t *testing.T, pool *pgxpool.Pool, v *rabbittest.Vhost) {
+		exec(t, pool, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			IF NEW.body_preview = 'bad' THEN RAISE EXCEPTION 'no such thing' USING ERRCODE = '22P05'; END IF; RETURN NEW; END $$;
 		CREATE TRIGGER refuse BEFORE INSERT ON dead_letters FOR EACH ROW EXECUTE FUNCTION refuse()`)
-	send(t, v,
-		rabbit.Message{Body: []byte("good")},
-		rabbit.Message{Body: []byte("bad"), Headers: rabbit.Table{"x-order": "B-1", "n": int8(3)}},
-		rabbit.Message{Body: []byte("good")})
+		send(t, v,
+			rabbit.Message{Body: []byte("good")},
+			rabbit.Message{Body: []byte("bad"), Headers: rabbit.Table{"x-order": "B-1", "n": int8(3)}},
+			rabbit.Message{Body: []byte("good")})
 
-	running(t, DrainOptions{URL: v.URL, Pool: pool})
+		running(t, DrainOptions{URL: v.URL, Pool: pool})
 
-	untilStored(t, pool, 3, 0)
-	untilSettled(t, pool, v)
-	page, err := NewStore(pool).List(t.Context(), Filter{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := slices.IndexFunc(page.Messages, func(m Message) bool { return m.Quarantine != "" })
-	if i < 0 || !strings.Contains(page.Messages[i].Quarantine, "no such thing") {
-		t.Fatalf("messages %+v: want one in quarantine, with the reason", page.Messages)
-	}
-	life, err := NewStore(pool).Life(t.Context(), page.Messages[i].ID, 0)
-	if err != nil || life.Headers["x-order"] != "B-1" || life.Headers["n"] != int8(3) {
-		t.Errorf("headers %v (%v), want them as they came", life.Headers, err)
-	}
-	body, err := NewStore(pool).Body(t.Context(), page.Messages[i].ID, 0)
-	if err != nil || string(body) != "bad" {
-		t.Errorf("body %q (%v)", body, err)
-	}
-	if n := number(t, pool, "SELECT count(*) FROM dead_letters WHERE quarantine IS NOT NULL"); n != 1 {
-		t.Errorf("%d in quarantine, want 1", n)
-	}
+		untilStored(t, pool, 3, 0)
+		untilSettled(t, pool, v)
+		page, err := NewStore(pool).List(t.Context(), Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(page.Messages, func(m Message) bool { return m.Quarantine != "" })
+		if i < 0 || !strings.Contains(page.Messages[i].Quarantine, "no such thing") {
+			t.Fatalf("messages %+v: want one in quarantine, with the reason", page.Messages)
+		}
+		life, err := NewStore(pool).Life(t.Context(), page.Messages[i].ID, 0)
+		if err != nil || life.Headers["x-order"] != "B-1" || life.Headers["n"] != int8(3) {
+			t.Errorf("headers %v (%v), want them as they came", life.Headers, err)
+		}
+		body, err := NewStore(pool).Body(t.Context(), page.Messages[i].ID, 0)
+		if err != nil || string(body) != "bad" {
+			t.Errorf("body %q (%v)", body, err)
+		}
+		if n := number(t, pool, "SELECT count(*) FROM dead_letters WHERE quarantine IS NOT NULL"); n != 1 {
+			t.Errorf("%d in quarantine, want 1", n)
+		}
+	})
 }
 
 func TestHeadersThatCannotBeEncodedAreQuarantined(t *testing.T) {

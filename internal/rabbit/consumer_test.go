@@ -65,20 +65,10 @@ func numbers(from, to int) []string {
 	return all
 }
 
-func quorum() amqp.Table  { return amqp.Table{"x-queue-type": "quorum"} }
-func classic() amqp.Table { return nil }
-
 // onBoth runs a test on a classic and on a quorum queue called q.
 func onBoth(t *testing.T, test func(t *testing.T, v *rabbittest.Vhost)) {
-	t.Parallel()
-	for name, args := range map[string]amqp.Table{"classic": classic(), "quorum": quorum()} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			v := rabbittest.New(t)
-			v.Queue(t, "q", args)
-			test(t, v)
-		})
-	}
+	t.Helper()
+	rabbittest.OnEachKind(t, "q", test)
 }
 
 func TestWindowsTakeTheQueueInOrder(t *testing.T) {
