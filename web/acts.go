@@ -54,7 +54,7 @@ func (p *messagePage) acts(m dlq.Message, attempts []replay.Item, pre replay.Pre
 // freeOnceReleased reports that nothing is left to agree to once the releasable
 // keys are gone.
 func freeOnceReleased(pre replay.Preflight) bool {
-	return replay.ConsentFor(pre.AfterRelease) == replay.SentFreely
+	return replay.ConsentFor(pre.AfterRelease) == replay.SentFreely && !pre.PossibleCopy
 }
 
 // replayable reports that a replay may be asked for: an open message, or one
@@ -79,7 +79,7 @@ func (p *messagePage) notices(m dlq.Message, attempts []replay.Item) {
 		say("violet", "warn", "notice.quarantine", plain(m.Quarantine))
 	}
 	if m.PossibleCopy {
-		say("amber", "dup", "notice.possible_copy")
+		say("amber", "dup", "notice.possible_copy", sentence{linked(p.T("copies.see"), "#copies")})
 	}
 	if m.State == dlq.Open && len(attempts) > 0 && attempts[0].Outcome == replay.Duplicate {
 		say("red", "dup", "notice.duplicate_without_effect")

@@ -24,6 +24,9 @@ type preflightJSON struct {
 	Releasable     []releasableJSON `json:"releasable"`
 	AfterRelease   *replay.Verdict  `json:"after_release"`
 	NewerSucceeded []string         `json:"newer_succeeded"`
+	PossibleCopy   bool             `json:"possible_copy"`
+	Lookalikes     []lookalikeJSON  `json:"lookalikes"`
+	Override       []replay.Verdict `json:"override"`
 	ReadAt         *time.Time       `json:"read_at"`
 }
 
@@ -60,6 +63,7 @@ func newPreflightJSON(p replay.Preflight) preflightJSON {
 		MessageID: p.MessageID, Verdict: p.Verdict, Why: p.Why, Consent: p.Consent, Guards: []guardJSON{},
 		Destination: newDestinationJSON(p.Destination), Releasable: []releasableJSON{},
 		AfterRelease: orNull(p.AfterRelease), NewerSucceeded: append([]string{}, p.NewerSucceeded...), ReadAt: timeOrNull(p.ReadAt),
+		PossibleCopy: p.PossibleCopy, Lookalikes: newLookalikesJSON(p.Lookalikes), Override: append([]replay.Verdict{}, p.Words()...),
 	}
 	for _, g := range p.Guards {
 		shape.Guards = append(shape.Guards, guardJSON{
@@ -112,5 +116,6 @@ func (s *Server) apiPreflightMany(c echo.Context) error {
 	if verdicts == nil {
 		verdicts = map[replay.Verdict]int{}
 	}
-	return ok(c, map[string]any{"total": counts.Total, "verdicts": verdicts, "destinations": destinations, "left": counts.Left})
+	return ok(c, map[string]any{"total": counts.Total, "verdicts": verdicts, "destinations": destinations, "left": counts.Left,
+		"possible_copies": counts.PossibleCopies})
 }

@@ -30,7 +30,8 @@ type replayPage struct {
 	Sentence sentence
 	Meet     *meetPanel
 	Keys     []seenKey
-	Override string // the verdict that has to be agreed to, "" for none
+	Override string       // the verdict that has to be agreed to, "" for none
+	Copy     *copiesPanel // what a possible copy asks to be agreed to; nil: it is none
 	Agree    string
 	Stop     string // why it cannot be sent so
 	Instead  *button
@@ -55,7 +56,7 @@ func (s *Server) confirmReplay(c echo.Context) error {
 	p.Action, p.Button = p.to("messages", p.ID, "replay"), p.T("act.replay_name", "Name", p.Name)
 	p.Heading = p.Button
 	p.Sentence = p.going(pre.Destination, p.less)
-	p.consent(pre.Verdict, pre.Consent, pre.Guards)
+	p.consent(pre.Verdict, pre.Guards)
 	if pre.Consent == replay.SentReleased {
 		p.Stop = p.T("confirm.needs_release")
 		if len(pre.Releasable) > 0 && p.May("release") {
@@ -79,7 +80,7 @@ func (s *Server) confirmReleaseReplay(c echo.Context) error {
 	for _, k := range pre.Releasable {
 		p.Keys = append(p.Keys, p.seenKey(k))
 	}
-	p.consent(pre.AfterRelease, replay.ConsentFor(pre.AfterRelease), guardsAfterRelease(pre))
+	p.consent(pre.AfterRelease, guardsAfterRelease(pre))
 	if len(p.Keys) == 0 {
 		p.Stop = p.T("confirm.nothing_to_release")
 		p.Instead = &button{Text: p.T("act.replay"), Href: p.to("messages", p.ID, "replay"), Icon: "replay"}
@@ -112,6 +113,7 @@ func (s *Server) replayStep(c echo.Context) (replayPage, replay.Preflight, error
 	if pre.Verdict == replay.AlreadyEffected && m.State == dlq.Open && p.May("discard") {
 		p.Instead = &button{Text: p.T("act.discard_instead"), Href: with(p.to("messages", "discard"), "id", m.ID), Icon: "archive"}
 	}
+	p.agreeToCopy(pre)
 	if !replayable(m) {
 		p.Stop = p.T("confirm.bad_state", "State", p.state(m).Text)
 	}
@@ -129,8 +131,8 @@ func (p *replayPage) going(d replay.Destination, less int) sentence {
 }
 
 // consent puts what the verdict asks for on the page.
-func (p *replayPage) consent(v replay.Verdict, asks replay.Consent, guards []replay.GuardAnswer) {
-	switch {
+func (p *replayPage) consent(v replay.Verdict, guards []replay.GuardAnswer) {
+	switch asks := replay.ConsentFor(v); {
 	case p.Stop != "":
 	case asks == replay.SentNever:
 		p.Stop = p.T("confirm.never")
@@ -211,8 +213,8 @@ func (s *Server) replayRequest(c echo.Context, form url.Values) (replay.Request,
 // areVerdicts checks the words that a request agrees to.
 func areVerdicts(words []replay.Verdict) error {
 	for _, v := range words {
-		if !slices.Contains(replay.Verdicts, v) {
-			return invalid("override", fmt.Sprintf("override: %q is no verdict; verdicts are %s", v, join(replay.Verdicts)))
+		if !slices.Contains(replay.Overrides, v) {
+			return invalid("override", fmt.Sprintf("override: %q is no word that can be passed over; there are %s", v, join(replay.Overrides)))
 		}
 	}
 	return nil
@@ -241,6 +243,9 @@ func textOf(field, text, missing string, most int) (string, error) {
 // preflightOf returns the preflight that a refused replay carries.
 func preflightOf(err error) (replay.Preflight, bool) {
 	if refused, ok := errors.AsType[*replay.NotSentError](err); ok {
+		return refused.Preflight, true
+	}
+	if refused, ok := errors.AsType[*replay.PossibleCopyError](err); ok {
 		return refused.Preflight, true
 	}
 	return replay.Preflight{}, false

@@ -101,13 +101,13 @@ func TestAPageHearsOfNewMessagesAndOfItsOwn(t *testing.T) {
 	overview := o.listen(t, url+"/events?overview=1")
 	message := o.listen(t, url+"/events?message="+sample.StaleID+"&state=open&round=1")
 	replayed := o.listen(t, url+"/events?replay=79")
-	list.want("depth", ">10<")
+	list.want("depth", ">11<")
 	overview.want("figures", "figure-open")
 	message.want("state", "open")
 	replayed.want("replay", "came straight back")
 
 	o.store.Add("0199a1b2-0000-7000-8000-0000000000ff")
-	list.want("depth", ">11<")
+	list.want("depth", ">12<")
 	list.want("new", "1 new")
 	o.store.Set(sample.StaleID, dlq.Resolved)
 	message.want("state", "resolved")
@@ -140,7 +140,7 @@ func TestStreamsEndWhenTheConsoleStops(t *testing.T) {
 	o := newOffice(t)
 	url, stop := o.running(t)
 	l := o.listen(t, url+"/events")
-	l.want("depth", "10")
+	l.want("depth", "11")
 	stop()
 	for range l.events { // ends only when the stream does
 		continue

@@ -49,7 +49,8 @@ type messagePage struct {
 	Menu     []button
 	Notices  []flash
 	Meet     *meetPanel
-	Unread   string // why there is no verdict
+	Unread   string       // why there is no verdict
+	Copies   *copiesPanel // nil: nothing is known to have the same body
 	Why      whyPanel
 	Journey  []journeyStep
 	Lasted   string
@@ -119,6 +120,9 @@ func (s *Server) showMessage(c echo.Context) error {
 	s.verdict(c, &p, pre, err)
 	p.notices(m, attempts)
 	p.acts(m, attempts, pre, err == nil)
+	if err == nil {
+		p.Copies = p.copies(m, pre.Lookalikes)
+	}
 	return render(c, http.StatusOK, messageView(p))
 }
 

@@ -66,7 +66,7 @@ func TestWhatMustNotBeMissedStandsAboveTheMessage(t *testing.T) {
 	for id, want := range map[string]string{
 		sample.UnknownID:     "may or may not have been sent",
 		sample.QuarantinedID: "the header frame could not be decoded",
-		sample.HostileID:     "may be a copy",
+		sample.CopyID:        "may have delivered this message twice",
 	} {
 		wantText(t, page(t, o.get("/messages/"+id), http.StatusOK), testid("notice"), want)
 	}

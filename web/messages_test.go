@@ -17,13 +17,13 @@ func TestTheListShowsTheNewestDeathFirst(t *testing.T) {
 	t.Parallel()
 	doc := page(t, newOffice(t).get("/messages?state=open"), http.StatusOK)
 	rows := doc.Find(testid("message"))
-	if rows.Length() != 10 {
-		t.Fatalf("%d rows, want 10", rows.Length())
+	if rows.Length() != 11 {
+		t.Fatalf("%d rows, want 11", rows.Length())
 	}
 	if got := rows.First().AttrOr("data-id", ""); got != sample.WillRunID {
 		t.Errorf("the first row is %s", got)
 	}
-	wantText(t, doc, testid("total"), "10 dead letters match")
+	wantText(t, doc, testid("total"), "11 dead letters match")
 	first := rows.First().Text()
 	if want := "4 min ago P20260928389 BankTimeout Harbour Bank gave no answer in 10 s 5 q.pay.success open"; dense(first) != dense(want) {
 		t.Errorf("the first row says %q, want %q", first, want)
@@ -61,7 +61,7 @@ func TestTheListIsNarrowedToOneTypeOfFailure(t *testing.T) {
 	o := newOffice(t)
 	doc := page(t, o.get("/messages?state=open"), http.StatusOK)
 	narrowed := doc.Find(testid("facets") + ` a[href*="type=demo.pay.BankTimeout"]`)
-	wantText(t, doc, testid("facets"), "Failure BankTimeout 7")
+	wantText(t, doc, testid("facets"), "Failure BankTimeout 8")
 	wantText(t, doc, testid("facets"), "Broker's reason rejected")
 	doc = page(t, o.get(narrowed.AttrOr("href", "")+"&limit=2"), http.StatusOK)
 	for _, row := range doc.Find(testid("message")).EachIter() {

@@ -25,7 +25,7 @@ func TestTheOverviewSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	doc := page(t, o.get("/"), http.StatusOK)
-	wantText(t, doc, testid("wrong"), "7 messages lie dead in pay-success since 01:13:07, 4 of them by BankTimeout.")
+	wantText(t, doc, testid("wrong"), "8 messages lie dead in pay-success since 01:13:07, 4 of them by BankTimeout.")
 	byType := "/messages?source=pay-success&state=open&type=demo.pay.BankTimeout"
 	if got := doc.Find(testid("wrong")+" a").First().AttrOr("href", ""); got != byType {
 		t.Errorf("the failure links to %q", got)
@@ -33,7 +33,7 @@ func TestTheOverviewSaysWhatIsWrong(t *testing.T) {
 	if got := doc.Find(testid("source-row") + ` a[href="` + byType + `"]`).Length(); got != 1 {
 		t.Errorf("%d top failures link to what died by them", got)
 	}
-	wantText(t, doc, testid("figure-open"), "10 179 died in this quarter of an hour")
+	wantText(t, doc, testid("figure-open"), "11 179 died in this quarter of an hour")
 	wantText(t, doc, testid("figure-oldest"), "3 h")
 	wantText(t, doc, testid("figure-quarantined"), "1")
 	wantText(t, doc, testid("figure-drain"), "2 of 3 up last message just now , 17 still on the broker")

@@ -9,6 +9,7 @@ type messages interface {
 	bodyReader
 	figureReader
 	keyNamer
+	copyKeeper
 }
 
 // replays is all that web asks of package replay.

@@ -27,6 +27,7 @@ type meetPanel struct {
 	Destination destinationText
 	Guards      []guardStep
 	Fates       []fate
+	Copy        string   // that it may be a copy
 	Newer       []button // later messages of the same business key that succeeded
 }
 
@@ -75,6 +76,9 @@ func (s *Server) meet(f frame, p replay.Preflight, failure string) *meetPanel {
 		m.Why = "" // the guard says so already
 	}
 	m.Fates = f.fates(p)
+	if p.PossibleCopy {
+		m.Copy = f.T("copies.warning")
+	}
 	for _, id := range p.NewerSucceeded {
 		m.Newer = append(m.Newer, button{Text: id, Href: f.message(id)})
 	}

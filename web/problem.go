@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -50,16 +52,21 @@ func (s *Server) problem(c echo.Context, f failure, err error) error {
 // howToConsent says, for programs and those who write them, what a request has
 // to carry so that the verdict lets the message go.
 func howToConsent(p replay.Preflight) string {
-	override := func(v replay.Verdict) string { return fmt.Sprintf(`"override":[%q]`, v) }
+	words := p.Words()
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = strconv.Quote(string(w))
+	}
+	override := `"override":[` + strings.Join(quoted, ",") + `]`
 	switch p.Consent {
 	case replay.SentNever:
 		return fmt.Sprintf("The verdict is %s: no request lets it go.", p.Verdict)
 	case replay.SentOverride:
-		return fmt.Sprintf("The verdict is %s: to send it all the same, add %s.", p.Verdict, override(p.Verdict))
+		return fmt.Sprintf("The verdict is %s: to send it all the same, add %s.", p.Verdict, override)
 	case replay.SentReleased:
 		how := fmt.Sprintf(`The verdict is %s: add "release_keys" with the key and seen of preflight.releasable`, p.Verdict)
-		if replay.ConsentFor(p.AfterRelease) == replay.SentOverride {
-			how += " and " + override(p.AfterRelease)
+		if len(words) > 0 {
+			how += " and " + override
 		}
 		return how + "."
 	}

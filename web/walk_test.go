@@ -15,7 +15,7 @@ import (
 
 var sampleIDs = []string{
 	sample.StaleID, sample.WillRunID, sample.NoKeyID, sample.ReplayedID, sample.ResolvedID, sample.DiscardedID, sample.QuarantinedID,
-	sample.UnknownID, sample.HostileID, sample.RefusedID, sample.ExpiredID, sample.BinaryID, sample.UnreadID, sample.DoneID,
+	sample.UnknownID, sample.HostileID, sample.RefusedID, sample.ExpiredID, sample.BinaryID, sample.UnreadID, sample.DoneID, sample.CopyID,
 }
 
 // everyPage is the path of each page in each of its situations, with the status.
@@ -39,6 +39,7 @@ func everyPage() map[string]int {
 		}
 		pages["/messages/"+id+"/replay"], pages["/messages/"+id+"/release"] = 200, 200
 	}
+	pages["/messages/"+sample.CopyID+"/not_a_copy"], pages["/messages/"+sample.StaleID+"/not_a_copy"] = 200, 409
 	pages["/messages/"+sample.UnreadID+"/replay"], pages["/messages/"+sample.UnreadID+"/release"] = 503, 503
 	return pages
 }
@@ -159,7 +160,7 @@ func TestPagesOfReadersOfferNoActs(t *testing.T) {
 	o := newOffice(t, as("viewer"))
 	for path, status := range everyPage() {
 		if status != http.StatusOK || strings.HasSuffix(path, "/replay") || strings.HasSuffix(path, "/release") || strings.Contains(path, "/pause") ||
-			strings.Contains(path, "/resume") || strings.Contains(path, "discard") || strings.Contains(path, "restore") || strings.Contains(path, "settle") || strings.Contains(path, "/keys/release") {
+			strings.Contains(path, "/resume") || strings.Contains(path, "discard") || strings.Contains(path, "restore") || strings.Contains(path, "settle") || strings.Contains(path, "not_a_copy") || strings.Contains(path, "/keys/release") {
 			continue
 		}
 		doc := page(t, o.get(path), http.StatusOK)

@@ -17,15 +17,17 @@ import (
 // Acts that the console audits; one word for each thing an operator or the
 // console itself does.
 const (
-	ActReplay  = "replay"
-	ActRelease = "release"
-	ActDiscard = "discard"
-	ActRestore = "restore"
-	ActNote    = "note"
-	ActSettle  = "settle"
-	ActPause   = "pause"
-	ActResume  = "resume"
-	ActCorrect = "correct" // the console learned that an outcome it had shown was not the last word
+	ActReplay   = "replay"
+	ActRelease  = "release"
+	ActDiscard  = "discard"
+	ActRestore  = "restore"
+	ActNote     = "note"
+	ActSettle   = "settle"
+	ActPause    = "pause"
+	ActResume   = "resume"
+	ActNotACopy = "not_a_copy" // the mark of a possible copy was taken off
+	ActReimport = "reimport"   // out of quarantine, into the store as any other
+	ActCorrect  = "correct"    // the console learned that an outcome it had shown was not the last word
 )
 
 // Results that are not the act's own. An entry with ResultIntended is followed

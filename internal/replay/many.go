@@ -17,8 +17,12 @@ const (
 
 // Counts is the preflight of many messages.
 type Counts struct {
-	Total    int // messages that were looked at
+	Total int // messages that were looked at
+	// Verdicts counts what is no possible copy.
 	Verdicts map[Verdict]int
+	// PossibleCopies is how many may be copies of other messages: no verdict
+	// counts them, since no replay of many sends them unless it is told to.
+	PossibleCopies int
 	// Destinations are the different ones, by queue.
 	Destinations []Destination
 	// Left is how many of the messages were not looked at, because there were
@@ -43,6 +47,10 @@ func (s *Service) PreflightMany(ctx context.Context, ids []string) (Counts, erro
 			d, err := sub.destination(RouteAuto)
 			mu.Lock()
 			defer mu.Unlock()
+			if sub.message.PossibleCopy {
+				counts.PossibleCopies++
+				return nil
+			}
 			counts.Verdicts[sub.decision.Verdict]++
 			if err == nil {
 				counts.add(d)

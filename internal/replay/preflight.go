@@ -31,6 +31,14 @@ type Preflight struct {
 	ReadAt  time.Time
 	// AfterRelease is the verdict once the releasable keys are gone.
 	AfterRelease Verdict
+	// PossibleCopy: the broker may have delivered the message twice, so that a
+	// replay needs OverrideCopy beside what Consent asks for.
+	PossibleCopy bool
+	// Lookalikes are what the message may be a copy of, and what may be a copy of
+	// it; only Service.Preflight and PossibleCopyError have them.
+	Lookalikes dlq.Lookalikes
+
+	resolved bool // it goes again only by the operator's word
 }
 
 // Preflight says what a replay of a message would meet now, by the given route
@@ -45,8 +53,12 @@ func (s *Service) Preflight(ctx context.Context, messageID string, route Route) 
 	if err != nil {
 		return Preflight{}, err
 	}
+	likes, err := s.store.Lookalikes(ctx, sub.message)
+	if err != nil {
+		return Preflight{}, err
+	}
 	p, err := sub.preflight(route)
-	p.NewerSucceeded = newer
+	p.NewerSucceeded, p.Lookalikes = newer, likes
 	if err != nil && !errors.Is(err, ErrNoDestination) {
 		return Preflight{}, err
 	}
@@ -60,10 +72,10 @@ func (sub subject) preflight(route Route) (Preflight, error) {
 		MessageID: sub.message.ID, Verdict: sub.decision.Verdict, Why: sub.decision.Why,
 		Consent: ConsentFor(sub.decision.Verdict), Guards: answers(sub.evidence),
 		Unacked: sub.evidence.Unacked, ReadAt: sub.evidence.At,
-		Releasable: releasable(sub.evidence),
+		Releasable: releasable(sub.evidence), PossibleCopy: sub.message.PossibleCopy, resolved: sub.message.State == dlq.Resolved,
 	}
-	if sub.message.State == dlq.Resolved && p.Consent == SentFreely {
-		p.Consent = SentOverride // what is done goes again only by the operator's word
+	if (sub.message.State == dlq.Resolved || sub.message.PossibleCopy) && p.Consent == SentFreely {
+		p.Consent = SentOverride // what is done, or may be a copy, goes only by the operator's word
 	}
 	gone := map[string]bool{}
 	for _, k := range p.Releasable {
@@ -73,6 +85,31 @@ func (sub subject) preflight(route Route) (Preflight, error) {
 	d, err := sub.destination(route)
 	p.Destination = d
 	return p, err
+}
+
+// Words returns what Request.Override has to name so that the message goes;
+// where Consent is SentReleased, together with the release of Releasable. No
+// words help where Consent is SentNever.
+func (p Preflight) Words() []Verdict {
+	var words []Verdict
+	verdict := p.Verdict
+	if p.Consent == SentReleased {
+		verdict = p.AfterRelease
+	}
+	switch ConsentFor(verdict) {
+	case SentOverride:
+		words = append(words, verdict)
+	case SentFreely:
+		if p.resolved {
+			words = append(words, verdict)
+		}
+	case SentNever, SentReleased:
+		return nil
+	}
+	if p.PossibleCopy {
+		words = append(words, OverrideCopy)
+	}
+	return words
 }
 
 // releasable returns the keys that the evidence lets go: stale ones, and held

@@ -23,7 +23,7 @@ type Request struct {
 	From        string // the address it came from
 	Reason      string
 	ReleaseKeys []Release
-	Override    []Verdict // verdicts that are to be passed over; the operator names each
+	Override    []Verdict // what is to be passed over, words of Overrides; the operator names each
 	Route       Route     // RouteAuto and "": as the source is configured
 	At          time.Time
 }
@@ -72,6 +72,19 @@ func (e *NotSentError) Unwrap() []error {
 	}
 	return []error{ErrNotSent, e.Cause}
 }
+
+// PossibleCopyError is ErrPossibleCopy with what the preflight said; it names
+// the look-alikes.
+type PossibleCopyError struct {
+	Preflight Preflight
+}
+
+func (e *PossibleCopyError) Error() string {
+	return fmt.Sprintf("replay: message %s: %v", e.Preflight.MessageID, ErrPossibleCopy)
+}
+
+// Unwrap makes errors.Is find ErrPossibleCopy.
+func (e *PossibleCopyError) Unwrap() error { return ErrPossibleCopy }
 
 // ClaimLostError is ErrClaimLost with who holds the message, and since when.
 type ClaimLostError struct {
@@ -122,6 +135,12 @@ func (r Request) allows(sub subject, was dlq.State) bool {
 		return named
 	}
 	return false
+}
+
+// allowsCopy reports that sub is no possible copy, or that the request says to
+// send it all the same.
+func (r Request) allowsCopy(sub subject) bool {
+	return !sub.message.PossibleCopy || slices.Contains(r.Override, OverrideCopy)
 }
 
 // check looks at what can be wrong with a request before anything is done.

@@ -34,6 +34,7 @@ import (
 // itself (see Run). What followed is in Result; an error says that the message
 // was not sent: dlq.ErrNotFound, dlq.ErrBadState, ErrClaimLost, ErrNoDestination,
 // ErrNotSent with the preflight (also keys.ErrUnavailable where Redis is down),
+// ErrPossibleCopy with the look-alikes,
 // keys.ErrReleaseUnknown where a key may have been released all the same,
 // ErrKeyChanged, ErrNotItsKey, ErrNoReason, keys.ErrBadSeen, rabbit.ErrUnavailable.
 func (s *Service) Replay(ctx context.Context, r Request) (Result, error) {
@@ -41,7 +42,7 @@ func (s *Service) Replay(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if err := s.mayClaim(r, sub); err != nil {
+	if err := s.mayClaim(ctx, r, sub); err != nil {
 		return Result{}, err
 	}
 	c, err := s.claim(ctx, r, sub)
@@ -54,7 +55,7 @@ func (s *Service) Replay(ctx context.Context, r Request) (Result, error) {
 }
 
 // mayClaim looks at everything that can be known before the claim.
-func (s *Service) mayClaim(r Request, sub subject) error {
+func (s *Service) mayClaim(ctx context.Context, r Request, sub subject) error {
 	m := lockedMessage{
 		state: sub.message.State, since: sub.message.StateSince, quarantine: sub.message.Quarantine != "",
 		claimedBy: sub.message.ClaimedBy,
@@ -75,7 +76,18 @@ func (s *Service) mayClaim(r Request, sub subject) error {
 	if !r.allows(sub, sub.message.State) {
 		return &NotSentError{Preflight: p, Cause: sub.cause()}
 	}
+	if !r.allowsCopy(sub) {
+		return s.mayBeCopy(ctx, sub, p)
+	}
 	return nil
+}
+
+func (s *Service) mayBeCopy(ctx context.Context, sub subject, p Preflight) error {
+	var err error
+	if p.Lookalikes, err = s.store.Lookalikes(ctx, sub.message); err != nil {
+		return err
+	}
+	return &PossibleCopyError{Preflight: p}
 }
 
 // send does steps 3 to 7 of Replay.
@@ -91,6 +103,10 @@ func (s *Service) send(ctx context.Context, c claim) (Result, error) {
 	if !c.request.allows(sub, c.was) {
 		why := "the guards say something else than before: " + string(p.Verdict) + " (" + p.Why + ")"
 		return s.giveUp(ctx, c, ending{state: Skipped, detail: why}, &NotSentError{Preflight: p, Cause: sub.cause()})
+	}
+	if !c.request.allowsCopy(sub) {
+		why := "it was found meanwhile that it may be a copy of another message; nothing was sent"
+		return s.giveUp(ctx, c, ending{state: Skipped, detail: why}, &PossibleCopyError{Preflight: p})
 	}
 	released, err := s.releaseKeys(ctx, c, sub)
 	if err != nil {

@@ -12,6 +12,7 @@ package replay
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/keys"
@@ -24,6 +25,9 @@ var (
 	// ErrNotSent: preflight says no, and the request did not say to go on all
 	// the same.
 	ErrNotSent = errors.New("the preflight does not let this message go")
+	// ErrPossibleCopy: the message may be a copy of another one, and the request
+	// did not say to go on all the same.
+	ErrPossibleCopy = errors.New("the message may be a copy of another one")
 	// ErrKeyChanged: a key that was to be released is not as the operator saw it.
 	ErrKeyChanged = errors.New("the idempotency key is not as it was seen")
 	// ErrNoDestination: it is not known where the message came from.
@@ -67,6 +71,13 @@ var Verdicts = []Verdict{
 	Unknown, NoKey, AlreadyEffected, Inconsistent, RefusedByState,
 	WillRun, InProgress, StaleKey, WillSkip, Unproven,
 }
+
+// OverrideCopy is the word of a request's Override that sends what may be a
+// copy of another message. It is no verdict: the guards may let both through.
+const OverrideCopy Verdict = "possible_copy"
+
+// Overrides is every word that Request.Override may have.
+var Overrides = append(slices.Clone(Verdicts), OverrideCopy)
 
 // Consent is what a verdict asks for before the message is sent.
 type Consent string

@@ -47,6 +47,10 @@ func (r *Replays) Preflight(_ context.Context, id string, _ replay.Route) (repla
 			Queue: x.facts().Original.Queue, Why: replay.WhyRouteKeepsKey, Warnings: []string{replay.WarnNoConsumers},
 		},
 	}
+	p.PossibleCopy, p.Lookalikes = x.twin, r.Store.lookalikes(id)
+	if x.twin && p.Consent == replay.SentFreely {
+		p.Consent = replay.SentOverride
+	}
 	if p.Consent == replay.SentReleased {
 		p.Releasable = []keys.Key{x.keyReading()}
 	}
@@ -133,6 +137,10 @@ func (r *Replays) PreflightMany(ctx context.Context, ids []string) (replay.Count
 		p, err := r.Preflight(ctx, id, "")
 		if err != nil {
 			return replay.Counts{}, err
+		}
+		if p.PossibleCopy {
+			counts.PossibleCopies++
+			continue
 		}
 		counts.Verdicts[p.Verdict]++
 		counts.Destinations = []replay.Destination{p.Destination}

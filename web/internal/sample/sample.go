@@ -34,6 +34,7 @@ const (
 	BinaryID      = "0199a1b2-0000-7000-8000-00000000000c"
 	UnreadID      = "0199a1b2-0000-7000-8000-00000000000d"
 	DoneID        = "0199a1b2-0000-7000-8000-00000000000e" // the work is done, and its key was left behind
+	CopyID        = "0199a1b2-0000-7000-8000-00000000000f" // may be a copy of WillRunID
 )
 
 // Spaces are the sample key spaces.
@@ -87,7 +88,7 @@ var looks = map[string]situation{
 	},
 	HostileID: {
 		business: Hostile, state: dlq.Open, died: 9 * time.Minute, failure: dlq.Failure{Type: Hostile, Message: Hostile, Stack: Hostile + "\n\tat evil", Extractor: "spring"},
-		verdict: replay.StaleKey, why: replay.WhyHeldStale, key: keys.Held, keyAge: time.Hour, after: replay.WillRun, order: Hostile, queue: Hostile, twin: true, quarantine: "",
+		verdict: replay.StaleKey, why: replay.WhyHeldStale, key: keys.Held, keyAge: time.Hour, after: replay.WillRun, order: Hostile, queue: Hostile, quarantine: "",
 		attempts: []replay.Item{{ReplayID: 79, Attempt: replay.Returned, Detail: Hostile}},
 	},
 	RefusedID: {business: "P20260928118", state: dlq.Open, died: 14 * time.Minute, failure: illegal, verdict: replay.RefusedByState, why: replay.WhyStateOther, key: keys.Absent, order: "REFUNDED"},
@@ -96,6 +97,10 @@ var looks = map[string]situation{
 	DoneID: {
 		business: "P20260928402", state: dlq.Open, died: 8 * time.Minute, failure: timeout, verdict: replay.AlreadyEffected, why: replay.WhyEffectAndState,
 		key: keys.Processing, keyAge: 20 * time.Minute, order: "PAID", effect: true,
+	},
+	CopyID: {
+		business: "P20260928389", state: dlq.Open, died: 4*time.Minute + time.Second, failure: timeout, verdict: replay.WillRun, why: replay.WhyAbsent,
+		key: keys.Absent, order: "INIT", twin: true,
 	},
 	UnreadID: {business: "P20260928364", state: dlq.Open, died: 7 * time.Minute, failure: timeout, unavailable: true},
 }

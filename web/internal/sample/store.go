@@ -296,6 +296,33 @@ func (s *Store) move(ids []string, from, to dlq.State, a dlq.Act) ([]dlq.ActResu
 	return results, nil
 }
 
+// NotACopy takes the mark off.
+func (s *Store) NotACopy(_ context.Context, id string, a dlq.Act) error {
+	defer s.lock()()
+	x, ok := s.looks[id]
+	switch {
+	case !ok:
+		return dlq.ErrNotFound
+	case !x.twin:
+		return dlq.ErrNotMarked
+	}
+	x.twin = false
+	s.looks[id] = x
+	s.Acts = append(s.Acts, a)
+	return s.Err
+}
+
+// lookalikes are the message that CopyID may be a copy of, and CopyID for that.
+func (s *Store) lookalikes(id string) dlq.Lookalikes {
+	defer s.lock()()
+	other, ok := map[string]string{CopyID: WillRunID, WillRunID: CopyID}[id]
+	if !ok || !s.looks[CopyID].twin {
+		return dlq.Lookalikes{All: true}
+	}
+	m, _ := s.message(other)
+	return dlq.Lookalikes{Messages: []dlq.Message{m}, All: id == WillRunID}
+}
+
 // BusinessKeys returns the keys of the messages that are there.
 func (s *Store) BusinessKeys(_ context.Context, ids []string) (map[string]string, error) {
 	defer s.lock()()
