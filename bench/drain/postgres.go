@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// postgres is a database of our own: on a server that the benchmark starts,
+// because the one for the tests has its durability turned off, or on one that
+// was named.
+type postgres struct {
+	url    string
+	server string
+	name   string
+
+	process *exec.Cmd // nil: the server is not ours
+	dir     string    // of our server's files
+}
+
+// openPostgres makes the database. Close what it returns, also with an error.
+func openPostgres(ctx context.Context, server, dir string) (*postgres, error) {
+	p := &postgres{server: server, name: "bench_" + strings.ToLower(rand.Text())}
+	if server == "" {
+		if err := p.start(ctx, dir); err != nil {
+			return p, fmt.Errorf("start PostgreSQL: %w", err)
+		}
+	}
+	if err := p.exec(ctx, "CREATE DATABASE "+p.name); err != nil {
+		return p, err
+	}
+	u, err := url.Parse(p.server)
+	if err != nil {
+		return p, errors.New("-postgres is not a URL")
+	}
+	u.Path = "/" + p.name
+	p.url = u.String()
+	return p, p.exec(ctx, "ALTER DATABASE "+p.name+" SET synchronous_commit = on")
+}
+
+// start makes a cluster and serves it with the settings of scripts/services,
+// but for those that give durability up.
+func (p *postgres) start(ctx context.Context, dir string) error {
+	bin, err := serverPrograms()
+	if err != nil {
+		return err
+	}
+	if p.dir, err = os.MkdirTemp(dir, "dlo-bench-"); err != nil {
+		return err
+	}
+	attributes, err := p.owner()
+	if err != nil {
+		return err
+	}
+	data := filepath.Join(p.dir, "data")
+	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", data, "--username=bench", "--auth=trust",
+		"--encoding=UTF8", "--locale=C.UTF-8")
+	initdb.SysProcAttr, initdb.Dir = attributes, p.dir
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	port, err := freePort(ctx)
+	if err != nil {
+		return err
+	}
+	log, err := os.Create(filepath.Join(p.dir, "log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	// No context ends this process: close does, in an orderly way.
+	server := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(bin, "postgres"), "-D", data, "-p", strconv.Itoa(port),
+		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "shared_buffers=256MB",
+		"-c", "fsync=on", "-c", "synchronous_commit=on", "-c", "full_page_writes=on")
+	server.SysProcAttr, server.Dir, server.Stdout, server.Stderr = attributes, p.dir, log, log
+	if err := server.Start(); err != nil {
+		return err
+	}
+	p.process = server
+	p.server = fmt.Sprintf("postgres://bench@127.0.0.1:%d/postgres?sslmode=disable", port)
+	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("the server does not answer"))
+	defer cancel()
+	return until(ctx, 100*time.Millisecond, func() (bool, error) { return p.exec(ctx, "SELECT 1") == nil, nil })
+}
+
+// owner gives the server's folder to the user that it runs as, and returns how
+// to become that user: PostgreSQL refuses root.
+func (p *postgres) owner() (*syscall.SysProcAttr, error) {
+	own := &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
+	if os.Geteuid() != 0 {
+		return own, nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		u, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		return nil, err
+	}
+	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+	if err := errors.Join(err1, err2, os.Chown(p.dir, int(uid), int(gid))); err != nil { //nolint:gosec // 32 bits
+		return nil, err
+	}
+	own.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return own, nil
+}
+
+// close ends our server and deletes its files, or drops our database on
+// another's.
+func (p *postgres) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if p.process == nil {
+		if p.url == "" {
+			return nil
+		}
+		return p.exec(ctx, "DROP DATABASE "+p.name+" WITH (FORCE)")
+	}
+	err := p.process.Process.Signal(syscall.SIGQUIT) // nothing of it is wanted any more
+	_ = p.process.Wait()                             // reports the signal
+	return errors.Join(err, os.RemoveAll(p.dir))
+}
+
+// exec runs one statement on a connection of its own, outside of our database.
+func (p *postgres) exec(ctx context.Context, statement string) error {
+	conn, err := pgx.Connect(ctx, p.server)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, statement)
+	return err
+}
+
+// serverPrograms is the folder of the newest server on this machine.
+func serverPrograms() (string, error) {
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if err == nil && len(found) > 0 {
+		newest, most := "", -1
+		for _, path := range found {
+			version, _ := strconv.Atoi(strings.Split(path, "/")[4]) // what is no number is older than all
+			if version > most {
+				newest, most = path, version
+			}
+		}
+		return filepath.Dir(newest), nil
+	}
+	path, err := exec.LookPath("initdb")
+	if err != nil {
+		return "", fmt.Errorf("%w: install PostgreSQL, or name a server with -postgres", err)
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return "", err
+	}
+	return filepath.Dir(path), nil
+}
+
+// freePort is a port that nothing listens on at this moment.
+func freePort(ctx context.Context) (int, error) {
+	var c net.ListenConfig
+	l, err := c.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
