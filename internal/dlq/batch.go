@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,43 +25,67 @@ type batch struct {
 	settled int       // receipts of earlier drains that were met
 }
 
-// store commits a window: one transaction for all of it. A letter that Postgres
-// refuses for what is in it is quarantined, and costs the others nothing but a
-// second try, one by one. Any other error means that the window is not stored,
-// or not known to be.
+// store is what an intake does, with letters that are all there.
 func (l *ledger) store(ctx context.Context, letters []*letter, at time.Time) (*batch, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	b, err := l.try(ctx, letters, at, l.writeAll)
-	if isRefusal(err) && !l.conn.IsClosed() {
-		b, err = l.try(ctx, letters, at, l.writeEach)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("dlq: store window: %w", err)
-	}
-	l.doubt -= b.settled
-	l.first = l.first && len(b.known) == len(letters)
-	return b, nil
+	in := &intake{ledger: l, at: at, letters: letters}
+	return in.store(ctx)
 }
 
-func (l *ledger) try(
-	ctx context.Context, letters []*letter, at time.Time, write func(context.Context, pgx.Tx, *batch) error,
-) (*batch, error) {
+// storeEach commits a window of which Postgres refuses something.
+func (l *ledger) storeEach(ctx context.Context, letters []*letter, at time.Time) (*batch, error) {
+	for _, x := range letters {
+		x.streamed = false
+	}
 	var b *batch
-	err := pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) error {
-		const drained = `UPDATE source_settings SET last_drained_at = $2 WHERE source = $1`
-		if _, err := tx.Exec(ctx, drained, l.source.Name, at); err != nil {
-			return err
-		}
-		var err error
-		if b, err = l.sort(ctx, tx, letters, at); err != nil {
-			return err
-		}
-		if err := write(ctx, tx, b); err != nil {
-			return err
-		}
-		return b.enterWindow(ctx, tx, l.source.Name)
+	err := pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) (err error) {
+		b, err = l.write(ctx, tx, letters, at, l.writeEach)
+		return err
 	})
+	return b, err
+}
+
+// errRehearsed ends a transaction that was not meant.
+var errRehearsed = errors.New("rehearsed")
+
+// rehearse says whether the store would take letters now, without storing them.
+// Letters that it would refuse for what is in them it would take in quarantine.
+func (l *ledger) rehearse(ctx context.Context, letters []*letter) error {
+	if len(letters) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	for _, x := range letters {
+		x.streamed = false
+	}
+	err := pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) error {
+		if _, err := l.write(ctx, tx, letters, time.Now(), l.writeAll); err != nil {
+			return err
+		}
+		return errRehearsed
+	})
+	if errors.Is(err, errRehearsed) || isRefusal(err) {
+		return nil
+	}
+	return err
+}
+
+// write writes all of a window but the lives that were streamed.
+func (l *ledger) write(
+	ctx context.Context, tx pgx.Tx, letters []*letter, at time.Time, write func(context.Context, pgx.Tx, *batch) error,
+) (*batch, error) {
+	b, err := l.sort(ctx, tx, letters, at)
+	if err != nil {
+		return nil, err
+	}
+	if err := write(ctx, tx, b); err != nil {
+		return nil, err
+	}
+	if err := b.enterWindow(ctx, tx, l.source.Name); err != nil {
+		return nil, err
+	}
+	const drained = `UPDATE source_settings SET last_drained_at = $2 WHERE source = $1`
+	_, err = tx.Exec(ctx, drained, l.source.Name, at)
 	return b, err
 }
 
@@ -74,7 +99,12 @@ func (l *ledger) writeAll(ctx context.Context, tx pgx.Tx, b *batch) error {
 	if err := l.reopen(ctx, tx, b.reborn); err != nil {
 		return err
 	}
-	lives := append(append([]*letter{}, b.fresh...), b.reborn...)
+	var lives []*letter
+	for _, x := range slices.Concat(b.fresh, b.reborn) {
+		if !x.streamed {
+			lives = append(lives, x)
+		}
+	}
 	return copyRows(ctx, tx, "lives", lifeColumns, lives, (*letter).life)
 }
 

@@ -16,13 +16,15 @@ import (
 
 const (
 	// windowMessages and windowBytes bound what one source holds in memory.
-	windowMessages = 500
+	windowMessages = 2000
 	windowBytes    = 64 << 20
 	// turn bounds how long the drain waits for messages before it looks up,
 	// and how long a window may fill.
 	turn = time.Second
 	// firstTurn is shorter, so that it is soon known whether the queue is there.
 	firstTurn = 100 * time.Millisecond
+	// maxTrial bounds what is kept of a window that the store did not take.
+	maxTrial = 50
 	// grace is how long a window in hand may take once the console shuts down.
 	grace = 15 * time.Second
 )
@@ -49,6 +51,10 @@ type Drain struct {
 	// single is how many windows of one message are still to come: behind a
 	// message that cannot be read a larger window never ends well. Run's own.
 	single int
+	// trial is what the store did not take last time, or its start. It is
+	// rehearsed before the broker is asked again: each window that is given back
+	// uses up what a quorum queue allows a message. Run's own.
+	trial []*letter
 
 	mu     sync.Mutex
 	status SourceStatus
@@ -144,6 +150,10 @@ func (d *Drain) session(ctx context.Context) error {
 		return storeError{err}
 	}
 	defer ledger.close()
+	if err := ledger.rehearse(ctx, d.trial); err != nil {
+		return storeError{err}
+	}
+	d.trial = nil
 	consumer, err := rabbit.DialConsumer(ctx, d.URL, "dead letter office: drain of "+d.Source.Name)
 	if err != nil {
 		return err
@@ -167,8 +177,18 @@ func (d *Drain) session(ctx context.Context) error {
 
 // step drains one window, or finds that there is none.
 func (d *Drain) step(ctx context.Context, ledger *ledger, consumer *rabbit.Consumer, wait time.Duration) error {
+	lasting, finished := finishing(ctx, grace)
+	defer finished()
+	in := &intake{ledger: ledger}
+	defer func() { in.abandon(lasting) }()
 	waiting, done := context.WithTimeout(ctx, wait)
-	limits := rabbit.Limits{Messages: windowMessages, Bytes: windowBytes}
+	limits := rabbit.Limits{Messages: windowMessages, Bytes: windowBytes, Each: func(place int, delivery rabbit.Delivery) {
+		if place == 0 { // the window is filled anew
+			in.abandon(lasting)
+			in = &intake{ledger: ledger, at: time.Now()}
+		}
+		in.take(lasting, prepare(delivery, d.Source, in.at))
+	}}
 	if d.single > 0 {
 		limits.Messages = 1
 	}
@@ -177,7 +197,7 @@ func (d *Drain) step(ctx context.Context, ledger *ledger, consumer *rabbit.Consu
 	switch {
 	case err == nil:
 		d.single = max(0, d.single-1)
-		err = d.drain(ctx, ledger, window)
+		err = d.drain(lasting, in, window)
 	case context.Cause(ctx) != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, context.DeadlineExceeded):
@@ -213,32 +233,25 @@ func (d *Drain) step(ctx context.Context, ledger *ledger, consumer *rabbit.Consu
 // killed forgets acks of its last moments), it is stored once more and marked as
 // a possible copy: never lost, and never silently twice.
 //
-// Where the store fails, the window is given back and nothing is lost. drain
-// finishes what it began even if ctx ends, within a bound.
-func (d *Drain) drain(ctx context.Context, ledger *ledger, window *rabbit.Window) error {
-	ctx, done := finishing(ctx, grace)
-	defer done()
-	began := time.Now()
-	letters := make([]*letter, len(window.Deliveries()))
-	for i, delivery := range window.Deliveries() {
-		letters[i] = prepare(delivery, d.Source, began)
-	}
-	stored, err := ledger.store(ctx, letters, began)
+// Where the store fails, the window is given back and nothing is lost.
+func (d *Drain) drain(ctx context.Context, in *intake, window *rabbit.Window) error {
+	stored, err := in.store(ctx)
 	if err != nil {
+		d.trial = in.letters[:min(len(in.letters), maxTrial)]
 		if back := window.Return(ctx); back != nil {
 			d.Log.WarnContext(ctx, "window not returned; the broker takes it back by itself", "err", back)
 		}
 		return storeError{err}
 	}
-	d.count(stored, began)
+	d.count(stored, in.at)
 	if err := window.Ack(ctx); err != nil {
 		return fmt.Errorf("dlq: ack window: %w", err)
 	}
-	if err := ledger.settle(ctx, stored.window); err != nil {
+	if err := in.ledger.settle(ctx, stored.window); err != nil {
 		d.owe(stored.window)
 		return storeError{err}
 	}
-	if err := ledger.forgive(ctx, time.Now()); err != nil {
+	if err := in.ledger.forgive(ctx, time.Now()); err != nil {
 		return storeError{err}
 	}
 	return nil

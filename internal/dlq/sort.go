@@ -18,6 +18,9 @@ import (
 func (l *ledger) sort(ctx context.Context, tx pgx.Tx, letters []*letter, at time.Time) (*batch, error) {
 	b := &batch{window: newID(), at: at}
 	for _, x := range letters {
+		if x.streamed { // its life has its id already
+			continue
+		}
 		x.id, x.round, x.replay, x.possibleCopy, x.doneAs = newID(), 1, 0, false, ""
 	}
 	rest, err := l.takeKnown(ctx, tx, b, letters)

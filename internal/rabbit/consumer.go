@@ -26,6 +26,9 @@ type Limits struct {
 	// Linger is how long the queue must be quiet before a window that is not
 	// full is handed out; 0: 50 ms.
 	Linger time.Duration
+	// Each is told of each delivery as it comes, with its place in the window; nil:
+	// nobody is. Place 0 begins a window anew: what came before is none any more.
+	Each func(place int, d Delivery)
 }
 
 func (l Limits) withDefaults() Limits {
@@ -34,6 +37,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Bytes <= 0 {
 		l.Bytes = 32 << 20
+	}
+	if l.Each == nil {
+		l.Each = func(int, Delivery) {}
 	}
 	if l.Linger <= 0 {
 		l.Linger = 50 * time.Millisecond
@@ -158,7 +164,7 @@ func (c *Consumer) fill(ctx context.Context, w *Window, l Limits) error {
 			return err
 		}
 		// The broker gives back in the order of these names, as text.
-		s := &subscription{window: w, tag: fmt.Sprintf("dlo-%02d", i), prefetch: max(1, min(n, ready)), limit: l.Bytes}
+		s := &subscription{window: w, tag: fmt.Sprintf("dlo-%02d", i), prefetch: max(1, min(n, ready)), limit: l.Bytes, each: l.Each}
 		err = s.run(ctx)
 		c.prefetch.saw(s.received, s.largest)
 		if err != nil || s.received < s.prefetch {

@@ -18,6 +18,7 @@ type subscription struct {
 	tag      string
 	prefetch int
 	limit    int64 // bytes of the window
+	each     func(place int, d Delivery)
 
 	deliveries <-chan amqp.Delivery
 	received   int
@@ -94,7 +95,12 @@ func (s *subscription) take(d amqp.Delivery) {
 	size := deliverySize(d)
 	s.received++
 	s.largest = max(s.largest, size)
-	s.overflow = !s.window.add(d, size, s.limit) || s.overflow
+	if !s.window.add(d, size, s.limit) {
+		s.overflow = true
+	}
+	if n := len(s.window.deliveries); !s.overflow {
+		s.each(n-1, s.window.deliveries[n-1])
+	}
 }
 
 // check makes sure that the window holds all that came: an ack covers all tags

@@ -1,0 +1,128 @@
+package dlq
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// streamAhead is how many letters may wait for Postgres while a window fills.
+const streamAhead = 256
+
+// intake brings one window into the store while it still fills: the lives of
+// ordinary letters go to Postgres as they come, all else once the window is
+// complete. Nothing is seen by others before the commit.
+type intake struct {
+	ledger  *ledger
+	at      time.Time // when the window began
+	letters []*letter
+
+	tx     pgx.Tx
+	lives  chan *letter // closed once the window is complete
+	copied chan error   // the stream's end, and how it ended
+	err    error        // why there is no transaction
+}
+
+// take takes the next letter of the window.
+func (in *intake) take(ctx context.Context, x *letter) {
+	in.letters = append(in.letters, x)
+	if in.tx == nil && in.err == nil {
+		in.begin(ctx)
+	}
+	if in.err != nil || !x.ordinary() {
+		return
+	}
+	select {
+	case in.lives <- x:
+		x.streamed = true
+	case err := <-in.copied:
+		in.err = err
+	}
+}
+
+// ordinary says whether it is clear without a question to the store that x is a
+// message of its own.
+func (l *letter) ordinary() bool {
+	if l.delivery.Redelivered {
+		return false
+	}
+	_, back := comebackOf(l.delivery.Headers)
+	return !back
+}
+
+// begin opens the transaction and the stream of lives.
+func (in *intake) begin(ctx context.Context) {
+	if in.tx, in.err = in.ledger.conn.Begin(ctx); in.err != nil {
+		return
+	}
+	in.lives, in.copied = make(chan *letter, streamAhead), make(chan error, 1)
+	go func() {
+		_, err := in.tx.CopyFrom(ctx, pgx.Identifier{"lives"}, lifeColumns, pgx.CopyFromFunc(func() ([]any, error) {
+			if x, ok := <-in.lives; ok {
+				return x.life(), nil
+			}
+			return nil, nil
+		}))
+		in.copied <- err
+	}()
+}
+
+// endStream waits until what was streamed has arrived.
+func (in *intake) endStream() {
+	if in.lives == nil {
+		return
+	}
+	close(in.lives)
+	if in.err == nil {
+		in.err = <-in.copied
+	}
+	in.lives = nil
+}
+
+// abandon forgets a window that did not come to its end.
+func (in *intake) abandon(ctx context.Context) {
+	in.endStream()
+	if in.tx != nil {
+		_ = in.tx.Rollback(ctx) // the lost connection has the same end
+	}
+}
+
+// store commits the window: one transaction for all of it. A letter that
+// Postgres refuses for what is in it is quarantined, and costs the others
+// nothing but a second try, one by one. Any other error means that the window is
+// not stored, or not known to be.
+func (in *intake) store(ctx context.Context) (*batch, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	if in.tx == nil && in.err == nil {
+		in.begin(ctx)
+	}
+	b, err := in.commit(ctx)
+	if err != nil {
+		in.abandon(ctx)
+	}
+	l := in.ledger
+	if isRefusal(err) && !l.conn.IsClosed() {
+		b, err = l.storeEach(ctx, in.letters, in.at)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("dlq: store window: %w", err)
+	}
+	l.doubt -= b.settled
+	l.first = l.first && len(b.known) == len(in.letters)
+	return b, nil
+}
+
+func (in *intake) commit(ctx context.Context) (*batch, error) {
+	in.endStream()
+	if in.err != nil {
+		return nil, in.err
+	}
+	b, err := in.ledger.write(ctx, in.tx, in.letters, in.at, in.ledger.writeAll)
+	if err != nil {
+		return nil, err
+	}
+	return b, in.tx.Commit(ctx)
+}
