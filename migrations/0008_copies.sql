@@ -5,3 +5,8 @@ CREATE INDEX dead_letters_copies_idx ON dead_letters (source, body_sha256) WHERE
 -- death first; likewise small.
 CREATE INDEX dead_letters_copies_died_idx     ON dead_letters (died_at DESC, id DESC) WHERE possible_copy;
 CREATE INDEX dead_letters_quarantine_died_idx ON dead_letters (died_at DESC, id DESC) WHERE quarantine IS NOT NULL;
+
+-- Serves the notes of a message in the order in which they were written, a page
+-- at a time.
+DROP INDEX notes_message_idx;
+CREATE INDEX notes_message_idx ON notes (message_id, id);

@@ -6,13 +6,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/seed-d2bf649b/dead-letter-office/internal/audit"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
-	"github.com/seed-d2bf649b/dead-letter-office/internal/replay"
 )
 
 func (s *Server) apiMessages(c echo.Context) error {
@@ -46,89 +43,6 @@ func (s *Server) apiMessage(c echo.Context) error {
 		return err
 	}
 	return ok(c, shape)
-}
-
-// eventJSON is one event in the life of a message.
-type eventJSON struct {
-	At       *time.Time `json:"at"`
-	Kind     string     `json:"kind"` // died, drained, replay, outcome, note or act
-	Round    *int       `json:"round,omitempty"`
-	ReplayID *int64     `json:"replay_id,string,omitempty"`
-	By       *string    `json:"by,omitempty"`
-	What     *string    `json:"what,omitempty"` // the reason, the attempt, the outcome, the act
-	Detail   *string    `json:"detail,omitempty"`
-}
-
-func (s *Server) apiTimeline(c echo.Context) error {
-	ctx := c.Request().Context()
-	m, err := s.Messages.Message(ctx, param(c, "id"))
-	if err != nil {
-		return err
-	}
-	lives, err := s.Messages.Lives(ctx, m.ID)
-	if err != nil {
-		return err
-	}
-	attempts, err := s.Replays.Attempts(ctx, m.ID)
-	if err != nil {
-		return err
-	}
-	said, err := s.saidOf(ctx, m.ID)
-	if err != nil {
-		return err
-	}
-	events := slices.Concat(lifeEvents(lives), attemptEvents(attempts), said)
-	slices.SortStableFunc(events, func(a, b eventJSON) int { return a.when().Compare(b.when()) })
-	return ok(c, listOf(events, "", complete(events)))
-}
-
-func (e eventJSON) when() time.Time {
-	if e.At == nil {
-		return time.Time{}
-	}
-	return *e.At
-}
-
-func lifeEvents(lives []dlq.Life) []eventJSON {
-	var events []eventJSON
-	for _, l := range lives {
-		if l.DiedAtKnown {
-			events = append(events, eventJSON{At: timeOrNull(l.DiedAt), Kind: "died", Round: &l.Round, What: orNull(string(l.Reason)), Detail: orNull(l.Failure.Type)})
-		}
-		events = append(events, eventJSON{At: timeOrNull(l.DrainedAt), Kind: "drained", Round: &l.Round, ReplayID: orNull(l.ReplayID)})
-	}
-	return events
-}
-
-func attemptEvents(items []replay.Item) []eventJSON {
-	var events []eventJSON
-	for _, i := range items {
-		events = append(events, eventJSON{At: timeOrNull(i.ClaimedAt), Kind: "replay", Round: &i.Round, ReplayID: &i.ReplayID, What: orNull(string(i.Attempt))})
-		if i.Outcome != "" && i.Outcome != replay.Awaited {
-			events = append(events, eventJSON{At: timeOrNull(i.SettledAt), Kind: "outcome", Round: &i.Round, ReplayID: &i.ReplayID, What: orNull(string(i.Outcome)), Detail: orNull(i.Detail)})
-		}
-	}
-	return events
-}
-
-// saidOf is what people did and wrote.
-func (s *Server) saidOf(ctx context.Context, id string) ([]eventJSON, error) {
-	notes, err := s.Messages.Notes(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	var events []eventJSON
-	for _, n := range notes {
-		events = append(events, eventJSON{At: timeOrNull(n.At), Kind: "note", By: orNull(n.Actor), Detail: orNull(n.Text)})
-	}
-	page, err := s.Audit.List(ctx, audit.Filter{Object: "message " + id, Limit: maxLimit})
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range page.Entries {
-		events = append(events, eventJSON{At: timeOrNull(e.At), Kind: "act", By: orNull(e.Actor), What: orNull(e.Act), Detail: orNull(e.Result)})
-	}
-	return events, nil
 }
 
 func (s *Server) apiAddNote(c echo.Context) error {

@@ -31,10 +31,6 @@ type releasedRow struct {
 	Key, Href, Result string
 }
 
-func (p *messagePage) attempts(items []replay.Item) {
-	p.Attempts = p.attemptRows(items)
-}
-
 func (f frame) attemptRows(items []replay.Item) []attemptRow {
 	rows := make([]attemptRow, len(items))
 	for i, item := range items {

@@ -2,10 +2,8 @@ package web
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -17,19 +15,24 @@ import (
 // messageReader reads one dead letter.
 type messageReader interface {
 	Message(ctx context.Context, id string) (dlq.Message, error)
-	Lives(ctx context.Context, id string) ([]dlq.Life, error)
+	LivesBefore(ctx context.Context, id string, round, limit int) ([]dlq.Life, error)
+	LivesAfter(ctx context.Context, id string, round, limit int) ([]dlq.Life, error)
+	LifeOfReplay(ctx context.Context, id string, replay int64, sent int) (dlq.Life, error)
 	Life(ctx context.Context, id string, round int) (dlq.Life, error)
 	Neighbours(ctx context.Context, f dlq.Filter, m dlq.Message) (newer, older string, err error)
 }
 
-// attemptReader reads what was tried with one dead letter, newest first.
+// attemptReader reads what was tried with one dead letter, newest or oldest
+// first.
 type attemptReader interface {
-	Attempts(ctx context.Context, messageID string) ([]replay.Item, error)
+	Attempts(ctx context.Context, messageID string, before int64, limit int) ([]replay.Item, error)
+	AttemptsAfter(ctx context.Context, messageID string, after int64, limit int) ([]replay.Item, error)
 }
 
 // auditLog reads the audit.
 type auditLog interface {
 	List(ctx context.Context, f audit.Filter) (audit.Page, error)
+	About(ctx context.Context, object string, after int64, limit int) ([]audit.Entry, error)
 }
 
 // messagePage is one dead letter.
@@ -58,8 +61,8 @@ type messagePage struct {
 	Headers  []headerRow
 	TakenOff int
 	Props    []fact
-	Lives    []lifeRow
-	Attempts []attemptRow
+	Lives    livesPanel
+	Attempts attemptsPanel
 	Notes    []noteRow
 	Audit    []auditRow
 	AuditAll string
@@ -83,14 +86,6 @@ type whyPanel struct {
 	Lines   string
 }
 
-type lifeRow struct {
-	Round   string
-	Died    stamp
-	Failure failureText
-	Replay  *button // whose copy came back
-	Body    button
-}
-
 func (s *Server) showMessage(c echo.Context) error {
 	ctx, id := c.Request().Context(), param(c, "id")
 	m, err := s.Messages.Message(ctx, id)
@@ -102,14 +97,16 @@ func (s *Server) showMessage(c echo.Context) error {
 	if err := s.walk(c, &p, m); err != nil {
 		return err
 	}
-	if err := s.lives(ctx, &p, m); err != nil {
+	if err := s.life(ctx, &p, m); err != nil {
 		return err
 	}
-	attempts, err := s.Replays.Attempts(ctx, m.ID)
+	if err := s.lives(c, &p, m); err != nil {
+		return err
+	}
+	attempts, err := s.attempts(c, &p, m)
 	if err != nil {
 		return err
 	}
-	p.attempts(attempts)
 	if err := s.around(ctx, &p, m); err != nil {
 		return err
 	}
@@ -166,20 +163,12 @@ func (s *Server) walk(c echo.Context, p *messagePage, m dlq.Message) error {
 	return nil
 }
 
-// lives shows the current life in full and the earlier ones in a line each.
-func (s *Server) lives(ctx context.Context, p *messagePage, m dlq.Message) error {
-	lives, err := s.Messages.Lives(ctx, m.ID)
+// life shows the current life in full.
+func (s *Server) life(ctx context.Context, p *messagePage, m dlq.Message) error {
+	now, err := s.Messages.Life(ctx, m.ID, m.Round)
 	if err != nil {
 		return err
 	}
-	for _, l := range lives {
-		p.Lives = append(p.Lives, p.life(m, l))
-	}
-	i := slices.IndexFunc(lives, func(l dlq.Life) bool { return l.Round == m.Round })
-	if i < 0 {
-		return fmt.Errorf("web: message %s has no life %d: %w", m.ID, m.Round, errNoLife)
-	}
-	now := lives[i]
 	p.why(now)
 	p.journey(m, now)
 	if p.Headers, err = p.headers(now.Headers); err != nil {
@@ -194,19 +183,6 @@ func (s *Server) lives(ctx context.Context, p *messagePage, m dlq.Message) error
 		p.Props = append(p.Props, fact{pair.Name, pair.Value})
 	}
 	return nil
-}
-
-var errNoLife = errors.New("the current life is not among those read")
-
-func (p *messagePage) life(m dlq.Message, l dlq.Life) lifeRow {
-	row := lifeRow{
-		Round: p.T("life.round", "Round", l.Round), Died: p.ago(l.DiedAt), Failure: p.failure(l.Facts),
-		Body: button{Text: p.T("body.download"), Href: with(p.to("messages", m.ID, "body"), "round", fmt.Sprint(l.Round))},
-	}
-	if l.ReplayID != 0 {
-		row.Replay = &button{Text: p.T("life.of_replay", "ID", l.ReplayID), Href: p.replay(l.ReplayID)}
-	}
-	return row
 }
 
 // countsRuns reports that the count is the header of package guard, which

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -154,23 +155,20 @@ func (s *Server) diedAgain(ctx context.Context, f frame, i replay.Item) ([]sente
 	if i.Outcome != replay.DeadAgain {
 		return nil, nil
 	}
-	lives, err := s.Messages.Lives(ctx, i.MessageID)
-	if err != nil {
+	to := sentence{linked(f.T("replay.open_message"), f.message(i.MessageID))}
+	l, err := s.Messages.LifeOfReplay(ctx, i.MessageID, i.ReplayID, i.Round)
+	switch {
+	case errors.Is(err, dlq.ErrNotFound):
+		return []sentence{to}, nil
+	case err != nil:
 		return nil, err
 	}
-	to := sentence{linked(f.T("replay.open_message"), f.message(i.MessageID))}
-	for _, l := range lives {
-		if l.ReplayID != i.ReplayID {
-			continue
-		}
-		why := f.failure(l.Facts)
-		said := f.S("replay.died_again", "Failure", strong(why.Type))
-		if why.Text != "" {
-			said = f.S("replay.died_again_text", "Failure", strong(why.Type), "Text", why.Text)
-		}
-		return []sentence{said, to}, nil
+	why := f.failure(l.Facts)
+	said := f.S("replay.died_again", "Failure", strong(why.Type))
+	if why.Text != "" {
+		said = f.S("replay.died_again_text", "Failure", strong(why.Type), "Text", why.Text)
 	}
-	return []sentence{to}, nil
+	return []sentence{said, to}, nil
 }
 
 // outcomeNotice says in one sentence what became of a single replay.

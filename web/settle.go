@@ -26,7 +26,7 @@ func (s *Server) confirmSettle(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	attempts, err := s.Replays.Attempts(c.Request().Context(), m.ID)
+	attempts, err := s.Replays.Attempts(c.Request().Context(), m.ID, 0, 1)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ type messageActs interface {
 	Restore(ctx context.Context, ids []string, a dlq.Act) ([]dlq.ActResult, error)
 	AddNote(ctx context.Context, id, text string, a dlq.Act) error
 	Notes(ctx context.Context, id string) ([]dlq.Note, error)
+	NotesAfter(ctx context.Context, id string, after int64, limit int) ([]dlq.Note, error)
 }
 
 // confirmPage is the step before an act other than a replay.

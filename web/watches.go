@@ -142,12 +142,12 @@ func (s *Server) watchChange(c echo.Context, id string) rendering {
 
 func (s *Server) watchAttempts(c echo.Context, id string) rendering {
 	return func(ctx context.Context, _ pulse) (templ.Component, error) {
-		items, err := s.Replays.Attempts(ctx, id)
+		items, err := s.Replays.Attempts(ctx, id, 0, lifetime+1)
 		if err != nil {
 			return nil, err
 		}
 		f := s.frame(c, "", "")
-		return attemptsView(f, f.attemptRows(items)), nil
+		return attemptsView(f, f.attemptsPanel(id, items)), nil
 	}
 }
 

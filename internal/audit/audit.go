@@ -40,6 +40,7 @@ const (
 
 // Entry is one line of the audit.
 type Entry struct {
+	ID          int64     `json:"-"` // its position, in what was read; the older the smaller
 	At          time.Time `json:"at"`
 	Actor       string    `json:"actor"`
 	From        string    `json:"from"`         // remote address, "" where the console itself acted
@@ -105,11 +106,35 @@ type Page struct {
 	Next    int64 // the next Filter.Before, 0 on the last page
 }
 
+// entrySelect reads entries as scanEntry scans them.
+const entrySelect = `
+		SELECT id, at, actor, coalesce(remote, ''), act, object, coalesce(operation_id, ''), coalesce(reason, ''), result
+		FROM audit`
+
+func scanEntry(row pgx.CollectableRow) (Entry, error) {
+	var e Entry
+	err := row.Scan(&e.ID, &e.At, &e.Actor, &e.From, &e.Act, &e.Object, &e.OperationID, &e.Reason, &e.Result)
+	return e, err
+}
+
+// About returns at most limit entries about an object, the oldest first: those
+// after a position, 0 being before the first.
+func (l *Log) About(ctx context.Context, object string, after int64, limit int) ([]Entry, error) {
+	const sql = entrySelect + ` WHERE object = $1 AND id > $2 ORDER BY id LIMIT $3`
+	rows, err := l.pool.Query(ctx, sql, object, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("audit: list of %s: %w", object, err)
+	}
+	entries, err := pgx.CollectRows(rows, scanEntry)
+	if err != nil {
+		return nil, fmt.Errorf("audit: list of %s: %w", object, err)
+	}
+	return entries, nil
+}
+
 // List returns the entries that f selects, newest first.
 func (l *Log) List(ctx context.Context, f Filter) (Page, error) {
-	const sql = `
-		SELECT id, at, actor, coalesce(remote, ''), act, object, coalesce(operation_id, ''), coalesce(reason, ''), result
-		FROM audit
+	const sql = entrySelect + `
 		WHERE (@object = '' OR object = @object)
 		  AND (@operation = '' OR operation_id = @operation)
 		  AND (@pattern = '' OR id > (SELECT max(id) FROM audit) - @newest::bigint
@@ -127,16 +152,15 @@ func (l *Log) List(ctx context.Context, f Filter) (Page, error) {
 	var page Page
 	var last int64
 	for rows.Next() {
-		var e Entry
-		var id int64
-		if err := rows.Scan(&id, &e.At, &e.Actor, &e.From, &e.Act, &e.Object, &e.OperationID, &e.Reason, &e.Result); err != nil {
+		e, err := scanEntry(rows)
+		if err != nil {
 			return Page{}, fmt.Errorf("audit: list: %w", err)
 		}
 		if len(page.Entries) == f.Limit {
 			page.Next = last
 			continue
 		}
-		last = id
+		last = e.ID
 		page.Entries = append(page.Entries, e)
 	}
 	if err := rows.Err(); err != nil {

@@ -142,3 +142,32 @@ func TestEntriesAreSearchedByReasonAndObject(t *testing.T) {
 		})
 	}
 }
+
+func TestEntriesAboutAnObjectAreReadAPageAtATime(t *testing.T) {
+	t.Parallel()
+	pool := pgtest.New(t)
+	log := audit.NewLog(pool)
+	if _, err := pool.Exec(t.Context(), `INSERT INTO audit (at, actor, act, object, result)
+		SELECT now(), 'ada', 'note', 'message ' || n % 2, n::text FROM generate_series(1, 4000) AS n; ANALYZE audit`); err != nil {
+		t.Fatal(err)
+	}
+	seen, after := 0, int64(0)
+	for {
+		entries, err := log.About(t.Context(), "message 1", after, 300)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if want := fmt.Sprint(2*seen + 1); e.Result != want || e.ID <= after {
+				t.Fatalf("entry %s comes where %s should", e.Result, want)
+			}
+			seen, after = seen+1, e.ID
+		}
+		if len(entries) < 300 {
+			break
+		}
+	}
+	if seen != 2000 {
+		t.Errorf("%d entries came, want 2000", seen)
+	}
+}

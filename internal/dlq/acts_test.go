@@ -100,7 +100,7 @@ func TestNotes(t *testing.T) {
 		t.Errorf("note on nothing: %v, want ErrNotFound", err)
 	}
 	got, err := store.Notes(t.Context(), id)
-	if diff := cmp.Diff([]Note{{At: arrival, Actor: "ada", Text: "called\uFFFDthe bank"}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]Note{{ID: 1, At: arrival, Actor: "ada", Text: "called\uFFFDthe bank"}}, got); diff != "" || err != nil {
 		t.Errorf("notes (%v) (-want +got):\n%s", err, diff)
 	}
 	if n := number(t, pool, "SELECT count(*) FROM audit WHERE act = 'note' AND object = $1", "message "+id); n != 1 {

@@ -15,6 +15,10 @@ type BodyFacts struct {
 	SHA256 []byte
 }
 
+const bodyFactsSQL = `
+	SELECT l.round, l.body_size, l.body_sha256 FROM lives l JOIN dead_letters m ON m.id = l.message_id
+	WHERE m.id = @id AND l.round = CASE WHEN @round::integer = 0 THEN m.round ELSE @round END`
+
 // BodyFacts returns the facts of one life's body, round 0 being the current
 // life, or ErrNotFound. The body of a round never changes.
 func (s *Store) BodyFacts(ctx context.Context, id string, round int) (BodyFacts, error) {
@@ -22,11 +26,8 @@ func (s *Store) BodyFacts(ctx context.Context, id string, round int) (BodyFacts,
 	if err != nil {
 		return BodyFacts{}, fmt.Errorf("dlq: read body of %q: %w", cut(id, 64), ErrNotFound)
 	}
-	const sql = `
-		SELECT l.round, l.body_size, l.body_sha256 FROM lives l JOIN dead_letters m ON m.id = l.message_id
-		WHERE m.id = @id AND l.round = CASE WHEN @round::integer = 0 THEN m.round ELSE @round END`
 	var b BodyFacts
-	err = s.pool.QueryRow(ctx, sql, pgx.NamedArgs{"id": key, "round": round}).Scan(&b.Round, &b.Size, &b.SHA256)
+	err = s.pool.QueryRow(ctx, bodyFactsSQL, pgx.NamedArgs{"id": key, "round": round}).Scan(&b.Round, &b.Size, &b.SHA256)
 	if err != nil {
 		return BodyFacts{}, fmt.Errorf("dlq: read body of %s: %w", key, orNotFound(err))
 	}

@@ -91,7 +91,7 @@ func TestWhatComesBackDeadJoinsItsThread(t *testing.T) {
 			if err := stored(t.Context(), pool, 1, 0); err != nil {
 				t.Error(err)
 			}
-			lives, err := store.Lives(t.Context(), id)
+			lives, err := store.LivesBefore(t.Context(), id, 0, 100)
 			if err != nil || len(lives) != 2 || lives[0].Round != 2 || lives[0].ReplayID != replay || lives[1].ReplayID != 0 {
 				t.Errorf("lives %+v (%v)", lives, err)
 			}
@@ -120,7 +120,7 @@ func TestAReturnWhoseAckIsLostMakesOneLife(t *testing.T) {
 		if err := stored(t.Context(), pool, 2, 1); err != nil {
 			t.Error(err)
 		}
-		lives, err := NewStore(pool).Lives(t.Context(), id)
+		lives, err := NewStore(pool).LivesBefore(t.Context(), id, 0, 100)
 		if err != nil || len(lives) != 2 {
 			t.Errorf("%d lives (%v), want 2", len(lives), err)
 		}
@@ -260,7 +260,7 @@ func TestALateReturnStillJoins(t *testing.T) {
 	if err := stored(t.Context(), pool, 2, 1); err != nil {
 		t.Error(err)
 	}
-	lives, err := NewStore(pool).Lives(t.Context(), id)
+	lives, err := NewStore(pool).LivesBefore(t.Context(), id, 0, 100)
 	if err != nil || len(lives) != 3 || lives[0].ReplayID != first || lives[1].ReplayID != second {
 		t.Errorf("lives %+v (%v)", lives, err)
 	}

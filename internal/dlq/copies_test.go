@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
@@ -88,7 +89,7 @@ func TestLookalikesAreBoundedAndSayThatTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.PossibleCopy = true
-	read := rowsRead(t, pool, lookalikesSQL(m), map[string]any{
+	read := pgtest.RowsRead(t, pool, lookalikesSQL(m), pgx.NamedArgs{
 		"id": m.ID, "source": m.Source, "key": m.BusinessKey, "sha": m.BodySHA256, "size": m.BodySize,
 		"died": m.DiedAt, "nearby": 100, "limit": maxLookalikes + 1,
 	})

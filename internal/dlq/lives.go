@@ -11,9 +11,6 @@ import (
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
 )
 
-// maxLives bounds how much of a message's journey is read at once.
-const maxLives = 100
-
 // lifeSelect reads lives l as scanLife scans them.
 const lifeSelect = `
 	SELECT l.message_id::text, l.round, l.drained_at, l.died_at, l.died_at_known, l.first_died_at,
@@ -65,22 +62,12 @@ func originAgain(l Life) Origin {
 	return Extract(rabbit.Delivery{Headers: l.Headers}, fixed, l.DrainedAt).Original
 }
 
-// Lives returns the lives of a message, the newest first and at most 100, or
-// ErrNotFound.
-func (s *Store) Lives(ctx context.Context, id string) ([]Life, error) {
-	const sql = lifeSelect + ` WHERE m.id = @id ORDER BY l.round DESC LIMIT @limit`
-	lives, err := s.readLives(ctx, sql, id, pgx.NamedArgs{"limit": maxLives})
-	if err != nil {
-		return nil, fmt.Errorf("dlq: read lives of %q: %w", cut(id, 64), err)
-	}
-	return lives, nil
-}
+const lifeSQL = lifeSelect + ` WHERE m.id = @id AND l.round = CASE WHEN @round::integer = 0 THEN m.round ELSE @round END`
 
 // Life returns one life of a message, round 0 being the current one, or
 // ErrNotFound.
 func (s *Store) Life(ctx context.Context, id string, round int) (Life, error) {
-	const sql = lifeSelect + ` WHERE m.id = @id AND l.round = CASE WHEN @round::integer = 0 THEN m.round ELSE @round END`
-	lives, err := s.readLives(ctx, sql, id, pgx.NamedArgs{"round": round})
+	lives, err := s.readLives(ctx, lifeSQL, id, pgx.NamedArgs{"round": round})
 	if err != nil {
 		return Life{}, fmt.Errorf("dlq: read life %d of %q: %w", round, cut(id, 64), err)
 	}

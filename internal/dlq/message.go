@@ -76,8 +76,8 @@ type Origin struct {
 	Queue      string
 	Exchange   *string // nil: unknown, or no clean text; "": the default exchange
 	RoutingKey *string // nil: unknown, or no clean text
-	// Evidence says where Queue comes from: "configured", "framework",
-	// "x-death"; "" where it is not known.
+	// Evidence says where Queue comes from: one of the Origin constants; ""
+	// where it is not known.
 	Evidence string
 }
 
@@ -92,6 +92,9 @@ type Facts struct {
 	Original         Origin
 	FirstDiedAt      time.Time
 	DiedAt           time.Time // zero where the death's own time is unknown
+	// ClockSaid is a time of a death that cannot be, in words: it counts as
+	// unknown. "" where there was none. It is not stored, but read again.
+	ClockSaid string
 }
 
 // Message is one dead letter with the facts of its current life.
@@ -139,6 +142,7 @@ type Life struct {
 
 // Note is what an operator wrote about a message.
 type Note struct {
+	ID    int64 // grows with each note
 	At    time.Time
 	Actor string
 	Text  string

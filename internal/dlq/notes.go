@@ -47,18 +47,24 @@ func (s *Store) AddNote(ctx context.Context, id, text string, a Act) error {
 
 // Notes returns what was noted about a message, the oldest first.
 func (s *Store) Notes(ctx context.Context, id string) ([]Note, error) {
+	return s.NotesAfter(ctx, id, 0, maxNotes)
+}
+
+// NotesAfter returns at most limit notes about a message, the oldest first:
+// those after the note with an id, 0 being before the first.
+func (s *Store) NotesAfter(ctx context.Context, id string, after int64, limit int) ([]Note, error) {
 	key, err := uuid.Parse(id)
 	if err != nil {
 		return nil, fmt.Errorf("dlq: read notes of %q: %w", cut(id, 64), ErrNotFound)
 	}
-	const sql = `SELECT at, actor, text FROM notes WHERE message_id = $1 ORDER BY at, id LIMIT $2`
-	rows, err := s.pool.Query(ctx, sql, key, maxNotes)
+	const sql = `SELECT id, at, actor, text FROM notes WHERE message_id = $1 AND id > $2 ORDER BY id LIMIT $3`
+	rows, err := s.pool.Query(ctx, sql, key, after, limit)
 	if err != nil {
 		return nil, fmt.Errorf("dlq: read notes of %s: %w", key, err)
 	}
 	notes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Note, error) {
 		var n Note
-		err := row.Scan(&n.At, &n.Actor, &n.Text)
+		err := row.Scan(&n.ID, &n.At, &n.Actor, &n.Text)
 		n.At = n.At.UTC()
 		return n, err
 	})

@@ -293,7 +293,7 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	for _, id := range []string{"", "no uuid", uuid.NewString(), "\x00"} {
 		_, err1 := store.Message(t.Context(), id)
 		_, err2 := store.Life(t.Context(), id, 0)
-		_, err3 := store.Lives(t.Context(), id)
+		_, err3 := store.LifeOfReplay(t.Context(), id, 1, 1)
 		_, err4 := store.Body(t.Context(), id, 0)
 		for i, err := range []error{err1, err2, err3, err4} {
 			if !errors.Is(err, ErrNotFound) {

@@ -272,7 +272,7 @@ func (o *office) message(t *testing.T, id string) dlq.Message {
 // last returns the newest attempt of a message.
 func (o *office) last(t *testing.T, id string) replay.Item {
 	t.Helper()
-	items, err := o.Attempts(t.Context(), id)
+	items, err := o.Attempts(t.Context(), id, 0, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

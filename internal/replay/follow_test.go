@@ -179,7 +179,7 @@ func TestLateReportOfAnEarlierReplayLeavesTheMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.expect(t, id, standing{dlq.Replayed, replay.Sent, replay.Awaited, ""})
-	items, err := o.Attempts(t.Context(), id)
+	items, err := o.Attempts(t.Context(), id, 0, 100)
 	if err != nil || len(items) != 2 || items[1].Outcome != replay.Processed {
 		t.Errorf("attempts: %+v, %v", items, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,9 +12,6 @@ import (
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
 )
-
-// maxAttempts bounds how many attempts of one message are read.
-const maxAttempts = 100
 
 // Item is one message of a replay.
 type Item struct {
@@ -80,18 +78,35 @@ func (s *Service) Items(ctx context.Context, id int64, after string, limit int) 
 	return items[:limit], items[limit-1].MessageID, nil
 }
 
-// Attempts returns the attempts to replay a message, the newest first and at
-// most a hundred; none where there is no such message.
-func (s *Service) Attempts(ctx context.Context, messageID string) ([]Item, error) {
+const (
+	attemptsBefore = `SELECT ` + itemColumns + ` FROM attempts a
+		WHERE a.message_id = @id AND a.replay_id < @replay::bigint ORDER BY a.replay_id DESC LIMIT @limit`
+	attemptsAfter = `SELECT ` + itemColumns + ` FROM attempts a
+		WHERE a.message_id = @id AND a.replay_id > @replay::bigint ORDER BY a.replay_id LIMIT @limit`
+)
+
+// Attempts returns at most limit attempts to replay a message, the newest
+// first: those before a replay, or from the newest where it is 0. There are
+// none where there is no such message.
+func (s *Service) Attempts(ctx context.Context, messageID string, before int64, limit int) ([]Item, error) {
+	if before <= 0 {
+		before = math.MaxInt64
+	}
+	return s.attempts(ctx, attemptsBefore, messageID, before, limit)
+}
+
+// AttemptsAfter is Attempts in the order in which they were made: those after a
+// replay.
+func (s *Service) AttemptsAfter(ctx context.Context, messageID string, after int64, limit int) ([]Item, error) {
+	return s.attempts(ctx, attemptsAfter, messageID, after, limit)
+}
+
+func (s *Service) attempts(ctx context.Context, sql, messageID string, replay int64, limit int) ([]Item, error) {
 	id, err := uuid.Parse(messageID)
 	if err != nil {
 		return nil, fmt.Errorf("replay: list attempts: %w", dlq.ErrNotFound)
 	}
-	const sql = `SELECT ` + itemColumns + ` FROM attempts a
-		WHERE a.message_id = @id
-		ORDER BY a.replay_id DESC
-		LIMIT @limit`
-	items, err := s.items(ctx, sql, pgx.NamedArgs{"id": id, "limit": maxAttempts})
+	items, err := s.items(ctx, sql, pgx.NamedArgs{"id": id, "replay": replay, "limit": limit})
 	if err != nil {
 		return nil, fmt.Errorf("replay: list attempts of %s: %w", id, err)
 	}

@@ -7,10 +7,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/keys"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/replay"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/pgtest"
 )
 
 func TestListPagesReplaysNewestFirst(t *testing.T) {
@@ -134,6 +137,45 @@ func TestMetricsStartAtZeroAndAreClean(t *testing.T) {
 	} {
 		if n, err := testutil.GatherAndCount(o.registry, name); err != nil || n != want {
 			t.Errorf("%s has %d series, %v, want %d", name, n, err, want)
+		}
+	}
+}
+
+func TestAMessageReplayedTwoThousandTimesIsReadAPageAtATime(t *testing.T) {
+	t.Parallel()
+	const tries, page = 2000, 20
+	o := setUp(t)
+	id, other := o.add(t, letter{key: "P1"}), o.add(t, letter{key: "P2"})
+	o.exec(t, o.pool, `INSERT INTO replays (state, actor, reason, created_at, total) SELECT 'done', 'ada', 'r', now(), 1 FROM generate_series(1, $1)`, tries)
+	o.exec(t, o.pool, `INSERT INTO attempts (replay_id, message_id, round, state, verdict, claimed_at)
+		SELECT r.id, m.id, 1, 'skipped', 'will_run', now() FROM replays r, (VALUES ($1::uuid), ($2::uuid)) AS m (id)`, id, other)
+	o.exec(t, o.pool, `ANALYZE attempts`)
+
+	seen, before := 0, int64(0)
+	for {
+		items, err := o.Attempts(t.Context(), id, before, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen += len(items); len(items) < page {
+			break
+		}
+		if before != 0 && items[0].ReplayID != before-1 {
+			t.Fatalf("replay %d comes after %d", items[0].ReplayID, before)
+		}
+		before = items[page-1].ReplayID
+	}
+	after, err := o.AttemptsAfter(t.Context(), id, before-1, page)
+	if err != nil || len(after) != page || after[0].ReplayID != before {
+		t.Errorf("%d attempts from %d on, %v", len(after), before, err)
+	}
+	if seen != tries {
+		t.Errorf("%d attempts came, want %d", seen, tries)
+	}
+	for name, sql := range map[string]string{"newest first": replay.AttemptsBeforeSQL, "oldest first": replay.AttemptsAfterSQL} {
+		args := pgx.NamedArgs{"id": uuid.MustParse(id), "replay": before, "limit": page}
+		if n := pgtest.RowsRead(t, o.pool, sql, args); n > page {
+			t.Errorf("%s: %d rows were read, want %d at most", name, n, page)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func TestMessageThatComesBackDeadIsTheSameThread(t *testing.T) {
 	o.await(t, m.ID, standing{dlq.Open, replay.Sent, replay.DeadAgain, replay.FromDeadLetter})
 	o.send(t, m.ID)
 	one(3)
-	items, err := o.Attempts(t.Context(), m.ID)
+	items, err := o.Attempts(t.Context(), m.ID, 0, 100)
 	if err != nil || len(items) != 2 || items[0].Round != 2 || items[1].Round != 1 || items[1].ReplayID != first.ReplayID {
 		t.Errorf("attempts: %+v, %v", items, err)
 	}

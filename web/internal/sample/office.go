@@ -74,11 +74,20 @@ func (Log) List(_ context.Context, f audit.Filter) (audit.Page, error) {
 		{At: ago(3 * time.Hour), Actor: Hostile, From: Hostile, Act: audit.ActDiscard, Object: "message " + Hostile, OperationID: Hostile, Reason: Hostile, Result: Hostile},
 	}
 	page := audit.Page{}
-	for _, e := range all {
+	for i, e := range all {
+		e.ID = int64(len(all) - i)
 		found := f.Search == "" || strings.Contains(e.Reason, f.Search) || slices.Contains(f.Objects, e.Object)
 		if found && (f.Object == "" || e.Object == f.Object) && (f.OperationID == "" || e.OperationID == f.OperationID) {
 			page.Entries = append(page.Entries, e)
 		}
 	}
 	return page, nil
+}
+
+// About returns the sample entries about an object, the oldest first.
+func (l Log) About(ctx context.Context, object string, after int64, limit int) ([]audit.Entry, error) {
+	page, err := l.List(ctx, audit.Filter{Object: object})
+	slices.Reverse(page.Entries)
+	found := slices.DeleteFunc(page.Entries, func(e audit.Entry) bool { return e.ID <= after })
+	return found[:min(len(found), limit)], err
 }

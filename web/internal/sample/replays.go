@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -184,14 +185,24 @@ func (r *Replays) Report(_ context.Context, report keys.Report) error {
 	return nil
 }
 
-// Attempts returns the sample attempts of a message.
-func (r *Replays) Attempts(_ context.Context, id string) ([]replay.Item, error) {
+// Attempts returns the sample attempts of a message, the newest first.
+func (r *Replays) Attempts(_ context.Context, id string, before int64, limit int) ([]replay.Item, error) {
 	x, _ := r.situation(id)
-	items := slices.Clone(x.attempts)
-	for i := range items {
-		items[i] = x.fill(id, items[i])
+	var items []replay.Item
+	for _, i := range x.attempts {
+		if (before == 0 || i.ReplayID < before) && len(items) < limit {
+			items = append(items, x.fill(id, i))
+		}
 	}
 	return items, nil
+}
+
+// AttemptsAfter returns the sample attempts of a message, the oldest first.
+func (r *Replays) AttemptsAfter(ctx context.Context, id string, after int64, limit int) ([]replay.Item, error) {
+	all, err := r.Attempts(ctx, id, 0, math.MaxInt)
+	slices.Reverse(all)
+	all = slices.DeleteFunc(all, func(i replay.Item) bool { return i.ReplayID <= after })
+	return all[:min(len(all), limit)], err
 }
 
 func (x situation) fill(id string, i replay.Item) replay.Item {
@@ -212,7 +223,7 @@ func (x situation) fill(id string, i replay.Item) replay.Item {
 // owner finds the sample message of a replay.
 func (r *Replays) owner(id int64) (replay.Item, bool) {
 	for _, message := range []string{StaleID, ReplayedID, ResolvedID, UnknownID, HostileID, DiscardedID} {
-		items, _ := r.Attempts(context.Background(), message)
+		items, _ := r.Attempts(context.Background(), message, 0, math.MaxInt)
 		for _, i := range items {
 			if i.ReplayID == id {
 				return i, true

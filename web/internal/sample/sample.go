@@ -78,7 +78,7 @@ var looks = map[string]situation{
 		attempts: []replay.Item{{ReplayID: 81, Attempt: replay.Sent, Outcome: replay.Processed, OutcomeSource: replay.FromReport}},
 	},
 	DiscardedID: {
-		business: "P20260928204", state: dlq.Discarded, died: 5 * time.Hour, failure: balance, verdict: replay.WillRun, why: replay.WhyAbsent, key: keys.Absent, order: "INIT",
+		business: "P20260928204", lives: 45, state: dlq.Discarded, died: 5 * time.Hour, failure: balance, verdict: replay.WillRun, why: replay.WhyAbsent, key: keys.Absent, order: "INIT",
 		attempts: []replay.Item{{ReplayID: 83, Attempt: replay.Sent, Outcome: replay.DeadAgain, OutcomeSource: replay.FromDeadLetter, Detail: replay.DetailBackDead}},
 	},
 	QuarantinedID: {state: dlq.Open, died: 2 * time.Hour, verdict: replay.NoKey, why: replay.WhyNoBusinessKey, quarantine: "the header frame could not be decoded"},
@@ -126,5 +126,6 @@ type situation struct {
 	why                                              string
 	key                                              keys.State
 	effect, twin, unavailable                        bool
+	lives                                            int // 0: one, or two where it died again
 	attempts                                         []replay.Item
 }

@@ -34,8 +34,8 @@ type Store struct {
 // NewStore returns a store with a message for each situation.
 func NewStore() *Store {
 	return &Store{looks: maps.Clone(looks), notes: map[string][]dlq.Note{
-		StaleID:   {{At: ago(9 * time.Minute), Actor: person, Text: "Harbour Bank confirms: no debit for this serial. Safe to run again once they are back."}},
-		HostileID: {{At: ago(time.Minute), Actor: Hostile, Text: Hostile}},
+		StaleID:   {{ID: 1, At: ago(9 * time.Minute), Actor: person, Text: "Harbour Bank confirms: no debit for this serial. Safe to run again once they are back."}},
+		HostileID: {{ID: 1, At: ago(time.Minute), Actor: Hostile, Text: Hostile}},
 	}}
 }
 
@@ -76,6 +76,9 @@ func (x situation) sourceName() string {
 }
 
 func (x situation) round() int {
+	if x.lives > 0 {
+		return x.lives
+	}
 	if len(x.attempts) > 0 && (x.business == Hostile || x.attempts[0].Outcome == replay.DeadAgain) {
 		return 2
 	}
@@ -164,15 +167,43 @@ func (s *Store) Message(_ context.Context, id string) (dlq.Message, error) {
 	return s.message(id)
 }
 
-// Lives returns one life for each round.
-func (s *Store) Lives(_ context.Context, id string) ([]dlq.Life, error) {
+// LivesBefore returns one life for each round, the newest first.
+func (s *Store) LivesBefore(_ context.Context, id string, before, limit int) ([]dlq.Life, error) {
 	defer s.lock()()
 	m, err := s.message(id)
 	var lives []dlq.Life
-	for round := m.Round; round > 0; round-- {
+	for round := m.Round; round > 0 && len(lives) < limit; round-- {
+		if before == 0 || round < before {
+			lives = append(lives, life(m, round))
+		}
+	}
+	return lives, err
+}
+
+// LivesAfter returns one life for each round, the oldest first.
+func (s *Store) LivesAfter(_ context.Context, id string, after, limit int) ([]dlq.Life, error) {
+	defer s.lock()()
+	m, err := s.message(id)
+	var lives []dlq.Life
+	for round := after + 1; round <= m.Round && len(lives) < limit; round++ {
 		lives = append(lives, life(m, round))
 	}
 	return lives, err
+}
+
+// LifeOfReplay returns the life that a sample replay brought.
+func (s *Store) LifeOfReplay(_ context.Context, id string, replay int64, sent int) (dlq.Life, error) {
+	defer s.lock()()
+	m, err := s.message(id)
+	for round := sent + 1; round <= m.Round; round++ {
+		if l := life(m, round); l.ReplayID == replay {
+			return l, nil
+		}
+	}
+	if err == nil {
+		err = dlq.ErrNotFound
+	}
+	return dlq.Life{}, err
 }
 
 // Life returns one life; round 0 is the current one.
@@ -251,6 +282,13 @@ func (s *Store) Notes(_ context.Context, id string) ([]dlq.Note, error) {
 	return s.notes[id], nil
 }
 
+// NotesAfter returns the notes of a message after one of them.
+func (s *Store) NotesAfter(ctx context.Context, id string, after int64, limit int) ([]dlq.Note, error) {
+	notes, err := s.Notes(ctx, id)
+	notes = slices.DeleteFunc(slices.Clone(notes), func(n dlq.Note) bool { return n.ID <= after })
+	return notes[:min(len(notes), limit)], err
+}
+
 // AddNote keeps a note.
 func (s *Store) AddNote(_ context.Context, id, text string, a dlq.Act) error {
 	defer s.lock()()
@@ -258,7 +296,7 @@ func (s *Store) AddNote(_ context.Context, id, text string, a dlq.Act) error {
 		return err
 	}
 	s.Acts = append(s.Acts, a)
-	s.notes[id] = append(s.notes[id], dlq.Note{At: a.At, Actor: a.Actor, Text: text})
+	s.notes[id] = append(s.notes[id], dlq.Note{ID: int64(len(s.notes[id]) + 1), At: a.At, Actor: a.Actor, Text: text})
 	return nil
 }
 

@@ -1,0 +1,7 @@
+package replay
+
+// The statements that page through the attempts of one message.
+const (
+	AttemptsBeforeSQL = attemptsBefore
+	AttemptsAfterSQL  = attemptsAfter
+)
