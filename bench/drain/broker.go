@@ -8,6 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -26,6 +29,7 @@ const (
 type broker struct {
 	vhost, url, management string
 	version                string
+	pid                    int // of the broker, if it runs on this machine
 	conn                   *amqp.Connection
 }
 
@@ -45,6 +49,9 @@ func openBroker(ctx context.Context, address, management string) (*broker, error
 		return nil, err
 	}
 	b.version = overview.Version
+	if b.pid, err = b.process(ctx); err != nil {
+		return nil, err
+	}
 	if err := b.manage(ctx, http.MethodPut, "/api/vhosts/"+b.vhost, "{}", nil); err != nil {
 		return nil, err
 	}
@@ -59,6 +66,21 @@ func openBroker(ctx context.Context, address, management string) (*broker, error
 		_, err := ch.QueueDeclare(queue, true, false, false, false, nil)
 		return err
 	})
+}
+
+// process is the broker's process number if that is one of this machine's.
+func (b *broker) process(ctx context.Context) (int, error) {
+	var nodes []struct {
+		PID string `json:"os_pid"`
+	}
+	if err := b.manage(ctx, http.MethodGet, "/api/nodes", "", &nodes); err != nil || len(nodes) != 1 {
+		return 0, err
+	}
+	name, err := os.ReadFile("/proc/" + nodes[0].PID + "/comm")
+	if err != nil || !strings.HasPrefix(string(name), "beam") {
+		return 0, nil
+	}
+	return strconv.Atoi(nodes[0].PID)
 }
 
 // close deletes the virtual host with all that is in it.

@@ -85,7 +85,7 @@ func (p *program) start(ctx context.Context) (*console, error) {
 	c := &console{log: log, done: make(chan error, 1)}
 	c.cmd = exec.CommandContext(context.WithoutCancel(ctx), p.binary(), "serve", "--config", p.settings())
 	c.cmd.Stdout, c.cmd.Stderr = log, log
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
+	c.cmd.SysProcAttr = child()
 	if err := c.cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 const (
 	// drainWithin bounds one drain, and searchWithin the search text after it.
 	drainWithin  = 15 * time.Minute
-	searchWithin = 4 * time.Minute
+	searchWithin = time.Minute
 	// visibleWithin bounds the wait for one message.
 	visibleWithin = 30 * time.Second
 	// listed is how many messages it is measured for.
@@ -29,34 +29,36 @@ var errLate = errors.New("search text is late")
 // when that was and how long it took until the last message was committed and
 // the queue had no more to give. That the last ack followed is looked at after
 // the clock has stopped.
-func (b *bench) drain(ctx context.Context, c *console, n, size int) (began time.Time, took time.Duration, err error) {
-	if err := b.store.empty(ctx); err != nil {
-		return began, 0, err
-	}
-	if err := b.broker.fill(ctx, n, size); err != nil {
-		return began, 0, err
-	}
-	if err := c.forgetPeak(); err != nil {
-		return began, 0, err
+func (b *bench) drain(ctx context.Context, c *console, n, size int) (began time.Time, took time.Duration, cost spent, err error) {
+	if err = errors.Join(b.store.empty(ctx), b.broker.fill(ctx, n, size), c.forgetPeak()); err != nil {
+		return
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, drainWithin, fmt.Errorf("%d messages were not drained within %v", n, drainWithin))
 	defer cancel()
+	before := b.spent(c.cmd.Process.Pid)
 	began = time.Now()
-	if err := c.turn(limited, "resume"); err != nil {
-		return began, 0, err
+	if err = c.turn(limited, "resume"); err != nil {
+		return
 	}
-	if err := b.awaitStored(limited, n); err != nil {
-		return began, 0, fmt.Errorf("drain: %w", err)
+	if err = b.awaitStored(limited, n); err != nil {
+		return
 	}
 	took = time.Since(began)
+	cost = b.spent(c.cmd.Process.Pid).since(before, n)
+	return began, took, cost, b.allThere(ctx, n)
+}
+
+// allThere fails unless the queue is empty, with nothing left unacked, and the
+// store holds as many messages as were published.
+func (b *bench) allThere(ctx context.Context, n int) error {
 	if err := b.broker.awaitEmpty(ctx); err != nil {
-		return began, 0, err
+		return err
 	}
 	stored, err := b.store.count(ctx)
 	if err == nil && stored != n {
 		err = fmt.Errorf("the store holds %d messages, and %d were published", stored, n)
 	}
-	return began, took, err
+	return err
 }
 
 // awaitStored asks the broker until its queue has no more to give, which costs

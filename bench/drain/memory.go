@@ -35,7 +35,7 @@ func (b *bench) peakOf(ctx context.Context, n, size int) (peak float64, err erro
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
-	if _, _, err := b.drain(ctx, c, n, size); err != nil {
+	if _, _, _, err := b.drain(ctx, c, n, size); err != nil {
 		return 0, errors.Join(err, c.said())
 	}
 	return c.peak()

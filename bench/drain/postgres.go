@@ -99,7 +99,7 @@ func (p *postgres) start(ctx context.Context, dir string) error {
 // owner gives the server's folder to the user that it runs as, and returns how
 // to become that user: PostgreSQL refuses root.
 func (p *postgres) owner() (*syscall.SysProcAttr, error) {
-	own := &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
+	own := child()
 	if os.Geteuid() != 0 {
 		return own, nil
 	}

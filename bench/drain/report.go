@@ -77,6 +77,13 @@ func (r *report) set(figure string, size int, v float64) {
 	}
 }
 
+// runs notes how far the runs of a part were apart.
+func (r *report) runs(size int, part string, perSecond []float64) {
+	if len(perSecond) > 1 {
+		r.note("%s, %s, each run: %.0f messages/s", sizeName(size), part, perSecond)
+	}
+}
+
 // speeds notes messages a second: of the broker alone (a), the store alone (b),
 // the naive consumer (c) and the console (d), and how they compare. What is 0
 // was not measured.
@@ -154,6 +161,13 @@ var lines = []struct{ figure, words, format string }{
 	{"d_over_combined", "d of a and b together", "%.2f"},
 	{"d_over_a", "d of a", "%.2f"},
 	{"d_over_c", "d of c", "%.1f"},
+	{"a_client_cpu_us", "a: processor time of the consumer, µs a message", "%.0f"},
+	{"a_broker_cpu_us", "a: of RabbitMQ", "%.0f"},
+	{"b_client_cpu_us", "b: of the COPY's client", "%.0f"},
+	{"b_postgres_cpu_us", "b: of PostgreSQL", "%.0f"},
+	{"d_client_cpu_us", "d: of the console", "%.0f"},
+	{"d_postgres_cpu_us", "d: of PostgreSQL", "%.0f"},
+	{"d_broker_cpu_us", "d: of RabbitMQ", "%.0f"},
 	{"searchable_per_second", "console until all is found by its text, messages/s", "%.0f"},
 	{"dead_tuples_ratio", "dead tuples for each live one after the drain", "%.4f"},
 	{"dead_bytes_ratio", "their share of the tables' bytes", "%.4f"},

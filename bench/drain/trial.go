@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"slices"
 	"time"
 )
@@ -36,6 +37,9 @@ func (t *trial) run(ctx context.Context) error {
 			return err
 		}
 	}
+	t.report.runs(t.size, "a", t.limits)
+	t.report.runs(t.size, "b", t.stores)
+	t.report.runs(t.size, "d", t.drains)
 	t.report.speeds(t.size, median(t.limits), median(t.stores), median(t.naives), median(t.drains))
 	return nil
 }
@@ -63,10 +67,12 @@ func (t *trial) limit(ctx context.Context) error {
 	if err := t.broker.fill(ctx, t.count, t.size); err != nil {
 		return err
 	}
+	before := t.spent(os.Getpid())
 	took, err := t.consumer.take(ctx, t.broker, t.count)
 	if err != nil {
 		return err
 	}
+	t.cost("a", t.spent(os.Getpid()).since(before, t.count))
 	t.limits = append(t.limits, t.say("broker alone", t.count, took))
 	return nil
 }
@@ -79,10 +85,11 @@ func (t *trial) console(ctx context.Context, last bool) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.stop()) }()
-	began, took, err := t.drain(ctx, c, t.count, t.size)
+	began, took, cost, err := t.drain(ctx, c, t.count, t.size)
 	if err != nil {
 		return errors.Join(err, c.said())
 	}
+	t.cost("d", cost)
 	t.drains = append(t.drains, t.say("console", t.count, took))
 	if last {
 		err = t.after(ctx, c, began)
@@ -102,7 +109,7 @@ func (t *trial) after(ctx context.Context, c *console, began time.Time) error {
 			return err
 		}
 	}
-	if !t.wants("latency") {
+	if !t.wants("latency") || t.size != t.sizes[0] {
 		return nil
 	}
 	all, err := t.latency(ctx, c, listed, t.size)
@@ -156,24 +163,21 @@ func (t *trial) copies(ctx context.Context) error {
 	if err := t.store.check(ctx); err != nil {
 		return err
 	}
-	took, err := t.copyBack(ctx, drained)
+	rows, err := t.store.take(ctx, drained)
 	if err != nil {
 		return err
 	}
+	if err := t.store.empty(ctx); err != nil {
+		return err
+	}
+	before := t.spent(os.Getpid())
+	took, err := t.store.put(ctx, rows)
+	if err != nil {
+		return err
+	}
+	t.cost("b", t.spent(os.Getpid()).since(before, t.count))
 	t.stores = append(t.stores, t.say("store alone", t.count, took))
 	return nil
-}
-
-// copyBack takes the rows out and copies them back into empty tables.
-func (t *trial) copyBack(ctx context.Context, tables []table) (time.Duration, error) {
-	rows, err := t.store.take(ctx, tables)
-	if err != nil {
-		return 0, err
-	}
-	if err := t.store.empty(ctx); err != nil {
-		return 0, err
-	}
-	return t.store.put(ctx, rows)
 }
 
 // oneByOne is the naive consumer's turn.
@@ -195,6 +199,17 @@ func (t *trial) oneByOne(ctx context.Context) error {
 	}
 	t.naives = append(t.naives, t.say("one by one", n, took))
 	return nil
+}
+
+// cost notes the processor time of a part, for each message. Of several runs
+// the last counts.
+func (t *trial) cost(part string, each spent) {
+	progress("%s, %s: %v", sizeName(t.size), part, each)
+	for who, d := range map[string]time.Duration{"client": each.client, "postgres": each.postgres, "broker": each.broker} {
+		if d > 0 {
+			t.report.set(part+"_"+who+"_cpu_us", t.size, float64(d.Microseconds()))
+		}
+	}
 }
 
 // say tells how fast a part was, and returns it.
