@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"net/http"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -17,16 +16,29 @@ import (
 	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
 )
 
-// maxShownBody bounds what a page shows of a body; the download has it all.
-const maxShownBody = 256 << 10
+// defaultBodyInline is how much a page shows of a body; the download has it all.
+const defaultBodyInline = 256 << 10
 
 // maxShownHex bounds the hex view, which is four times as long as its bytes.
 const maxShownHex = 16 << 10
 
-// bodyReader reads bodies, whole or their start.
+// bodyReader reads bodies in parts.
 type bodyReader interface {
-	Body(ctx context.Context, id string, round int) ([]byte, error)
-	BodyStart(ctx context.Context, id string, round int, maxBytes int) ([]byte, error)
+	BodyFacts(ctx context.Context, id string, round int) (dlq.BodyFacts, error)
+	BodyPart(ctx context.Context, id string, round int, offset int64, most int) ([]byte, error)
+}
+
+// size says how large something is, as people say it.
+func (w words) size(n int64) string {
+	for _, unit := range []struct {
+		name  string
+		bytes int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= unit.bytes {
+			return strings.TrimSuffix(strconv.FormatFloat(float64(n)/float64(unit.bytes), 'f', 1, 64), ".0") + " " + unit.name
+		}
+	}
+	return w.N("body.bytes", n)
 }
 
 // bodyPanel is the body in one of its views.
@@ -45,7 +57,7 @@ type bodyPanel struct {
 }
 
 func (s *Server) bodyPanel(c echo.Context, f frame, m dlq.Message) (bodyPanel, error) {
-	body, err := s.Messages.BodyStart(c.Request().Context(), m.ID, m.Round, maxShownBody)
+	body, err := s.Messages.BodyPart(c.Request().Context(), m.ID, m.Round, 0, s.BodyInline)
 	if err != nil {
 		return bodyPanel{}, err
 	}
@@ -64,8 +76,8 @@ func (s *Server) bodyPanel(c echo.Context, f frame, m dlq.Message) (bodyPanel, e
 		p.Type += ", " + m.ContentEncoding
 	}
 	cut := int64(len(body)) < m.BodySize
-	if unpacked, ok := unpack(m.ContentEncoding, body); ok {
-		body = unpacked
+	if unpacked, more, ok := unpack(m.ContentEncoding, body, s.BodyInline); ok {
+		body, cut = unpacked, cut || more
 		p.Type += " " + f.T("body.unpacked")
 	}
 	p.choose(f, m, body, cut, c.QueryParam("view"))
@@ -107,11 +119,12 @@ func (p *bodyPanel) choose(f frame, m dlq.Message, body []byte, cut bool, asked 
 	case "raw":
 		p.Text = string(trimRune(body, cut))
 	case "hex":
-		p.Text = hexDump(body[:min(len(body), maxShownHex)])
 		cut = cut || len(body) > maxShownHex
+		body = body[:min(len(body), maxShownHex)]
+		p.Text = hexDump(body)
 	}
 	if cut {
-		p.Cut = f.T("body.cut")
+		p.Cut = f.T("body.cut", "Shown", f.size(int64(len(body))), "All", f.size(m.BodySize))
 	}
 }
 
@@ -127,54 +140,25 @@ func trimRune(b []byte, cut bool) []byte {
 }
 
 // unpack opens a gzip body for display, as far as it was read and within the
-// same bound.
-func unpack(encoding string, body []byte) ([]byte, bool) {
+// same bound; more says that this is not all of it.
+func unpack(encoding string, body []byte, most int) (out []byte, more, ok bool) {
 	if !strings.EqualFold(strings.TrimSpace(encoding), "gzip") {
-		return nil, false
+		return nil, false, false
 	}
 	r, err := gzip.NewReader(bytes.NewReader(body))
 	if err != nil {
-		return nil, false
+		return nil, false, false
 	}
-	out, err := io.ReadAll(io.LimitReader(r, maxShownBody))
+	out, err = io.ReadAll(io.LimitReader(r, int64(most)+1))
 	if err != nil && len(out) == 0 {
-		return nil, false
+		return nil, false, false
 	}
-	return out, true
+	more = err != nil || len(out) > most
+	return out[:min(len(out), most)], more, true
 }
 
 // hexDump is hex.Dump with upright dots: offset, bytes, characters.
 func hexDump(b []byte) string { return hex.Dump(b) }
-
-// downloadBody answers with the exact bytes, and makes sure that no browser
-// takes them for anything but a file.
-func (s *Server) downloadBody(c echo.Context) error {
-	ctx, id := c.Request().Context(), param(c, "id")
-	round, err := roundOf(c)
-	if err != nil {
-		return err
-	}
-	m, err := s.Messages.Message(ctx, id)
-	if err != nil {
-		return err
-	}
-	body, err := s.Messages.Body(ctx, m.ID, round)
-	if err != nil {
-		return err
-	}
-	name := m.ID
-	if round > 0 {
-		name += fmt.Sprintf("-%d", round)
-	}
-	h := c.Response().Header()
-	h.Set(echo.HeaderContentType, echo.MIMEOctetStream)
-	h.Set(echo.HeaderContentDisposition, fmt.Sprintf("attachment; filename=%q", name+".bin"))
-	h.Set(echo.HeaderContentLength, strconv.Itoa(len(body)))
-	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	c.Response().WriteHeader(http.StatusOK)
-	_, err = c.Response().Write(body)
-	return err
-}
 
 // roundOf returns the round that was asked for, 0 for the current one.
 func roundOf(c echo.Context) (int, error) {

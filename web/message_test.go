@@ -103,7 +103,7 @@ func TestALargeBodyIsCutForDisplayOnly(t *testing.T) {
 	f := newOffice(t).frame(newContext(t), "", "")
 	m := dlq.Message{ID: "m", BodySize: 300_000, ContentType: "text/plain"}
 	var p bodyPanel
-	body := []byte(strings.Repeat("中", maxShownBody/3+1))[:maxShownBody]
+	body := []byte(strings.Repeat("中", defaultBodyInline/3+1))[:defaultBodyInline]
 	p.choose(f, m, body, true, "")
 	if p.View != "raw" || p.Cut == "" || !strings.HasSuffix(p.Text, "中") {
 		t.Errorf("view %s, cut %q, ends in %q", p.View, p.Cut, p.Text[len(p.Text)-6:])

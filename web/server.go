@@ -38,6 +38,7 @@ type Options struct {
 	Runbooks map[string]string // source name → URL; may be nil
 
 	Environment Environment
+	BodyInline  int    // how many bytes of a body its page shows; 0: 256 KiB
 	BasePath    string // where the console is mounted, "/" or e.g. "/dlo/"
 	ExternalURL string // how browsers reach it; "" where not configured
 	Effective   string // the effective configuration as redacted YAML
@@ -111,6 +112,9 @@ func (o Options) withDefaults() (Options, error) {
 	need(o.Replays != nil, "Replays")
 	need(o.Audit != nil, "Audit")
 	need(o.Actor != nil, "Actor")
+	if o.BodyInline <= 0 {
+		o.BodyInline = defaultBodyInline
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -136,6 +136,7 @@ func (o *office) buildPages(c config.Config) error {
 		Spaces: spacesOf(c), Runbooks: runbooks,
 		Environment: web.Environment{Name: c.Environment.Name, Color: c.Environment.Color},
 		BasePath:    c.Server.BasePath, ExternalURL: c.Server.ExternalURL, Effective: effective,
+		BodyInline: int(c.Display.BodyInline),
 		Actor:   func(*http.Request) (auth.Actor, error) { return auth.Anonymous, nil },
 		AuthOff: true, Log: o.log,
 	})

@@ -24,6 +24,7 @@ type Config struct {
 	Auth              Auth               `yaml:"auth"`
 	Retention         Retention          `yaml:"retention"`
 	Replay            Replay             `yaml:"replay"`
+	Display           Display            `yaml:"display"`
 	Log               Log                `yaml:"log"`
 }
 
@@ -165,6 +166,13 @@ type Replay struct {
 	OutcomeTimeout Duration `yaml:"outcome_timeout"`
 }
 
+// Display is how much the pages show.
+type Display struct {
+	// BodyInline is how much of a body a message's page shows; the download has
+	// all of it.
+	BodyInline Size `yaml:"body_inline"`
+}
+
 // Log is how the console logs.
 type Log struct {
 	Level  string `yaml:"level"`  // debug, info, warn or error
@@ -185,6 +193,7 @@ func Default() Config {
 		Auth:           Auth{Mode: "none"},
 		Retention:      Retention{Resolved: 30 * day, Discarded: 30 * day, Audit: 400 * day},
 		Replay:         Replay{OutcomeTimeout: Duration(30 * time.Minute)},
+		Display:        Display{BodyInline: 256 << 10},
 		Log:            Log{Level: "info", Format: "text"},
 	}
 }

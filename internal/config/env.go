@@ -140,6 +140,10 @@ func assign(v reflect.Value, text string) error {
 		d, err := ParseDuration(text)
 		v.Set(reflect.ValueOf(d))
 		return err
+	case Size:
+		n, err := ParseSize(text)
+		v.Set(reflect.ValueOf(n))
+		return err
 	case bool:
 		b, err := strconv.ParseBool(text)
 		if err != nil {

@@ -40,6 +40,12 @@ func (p *problems) url(path string, value Secret, schemes ...string) {
 	}
 }
 
+// Bounds of display.body_inline.
+const (
+	minBodyInline Size = 1 << 10
+	maxBodyInline Size = 4 << 20
+)
+
 func (c Config) validate(need Need) error {
 	var p problems
 	if p.required("database.url", c.Database.URL.Reveal()) {
@@ -49,6 +55,9 @@ func (c Config) validate(need Need) error {
 	p.oneOf("log.format", c.Log.Format, "text", "json")
 	if need == ForServe {
 		c.validateServer(&p)
+		if c.Display.BodyInline < minBodyInline || c.Display.BodyInline > maxBodyInline {
+			p.add("display.body_inline", "%s is not between %s and %s: a browser has to draw it", c.Display.BodyInline, minBodyInline, maxBodyInline)
+		}
 		c.validateRedis(&p)
 		c.validateBrokers(&p)
 		c.validateSpaces(&p)

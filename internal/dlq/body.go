@@ -50,3 +50,20 @@ func (s *Store) BodyPart(ctx context.Context, id string, round int, offset int64
 	}
 	return part, nil
 }
+
+// Body returns the exact bytes of one life, round 0 being the current one, or
+// ErrNotFound.
+func (s *Store) Body(ctx context.Context, id string, round int) ([]byte, error) {
+	key, err := uuid.Parse(id)
+	if err != nil {
+		return nil, fmt.Errorf("dlq: read body of %q: %w", cut(id, 64), ErrNotFound)
+	}
+	const sql = `
+		SELECT l.body FROM lives l JOIN dead_letters m ON m.id = l.message_id
+		WHERE m.id = @id AND l.round = CASE WHEN @round::integer = 0 THEN m.round ELSE @round END`
+	var body []byte
+	if err := s.pool.QueryRow(ctx, sql, pgx.NamedArgs{"id": key, "round": round}).Scan(&body); err != nil {
+		return nil, fmt.Errorf("dlq: read body of %s: %w", key, orNotFound(err))
+	}
+	return body, nil
+}

@@ -91,31 +91,3 @@ func (s *Store) readLives(ctx context.Context, sql, id string, args pgx.NamedArg
 	}
 	return lives, err
 }
-
-// Body returns the exact bytes of one life, round 0 being the current one, or
-// ErrNotFound.
-func (s *Store) Body(ctx context.Context, id string, round int) ([]byte, error) {
-	return s.body(ctx, id, round, nil)
-}
-
-// BodyStart is Body, but at most its first limit bytes.
-func (s *Store) BodyStart(ctx context.Context, id string, round, limit int) ([]byte, error) {
-	return s.body(ctx, id, round, &limit)
-}
-
-func (s *Store) body(ctx context.Context, id string, round int, limit *int) ([]byte, error) {
-	key, err := uuid.Parse(id)
-	if err != nil {
-		return nil, fmt.Errorf("dlq: read body of %q: %w", cut(id, 64), ErrNotFound)
-	}
-	const sql = `
-		SELECT CASE WHEN @limit::integer IS NULL THEN l.body ELSE substring(l.body FROM 1 FOR @limit) END
-		FROM lives l JOIN dead_letters m ON m.id = l.message_id
-		WHERE m.id = @id AND l.round = CASE WHEN @round::integer = 0 THEN m.round ELSE @round END`
-	var body []byte
-	args := pgx.NamedArgs{"id": key, "round": round, "limit": limit}
-	if err := s.pool.QueryRow(ctx, sql, args).Scan(&body); err != nil {
-		return nil, fmt.Errorf("dlq: read body of %s: %w", key, orNotFound(err))
-	}
-	return body, nil
-}

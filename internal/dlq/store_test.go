@@ -257,7 +257,7 @@ func TestBodiesAndHeadersComeBackAsTheyWere(t *testing.T) {
 		if err != nil || !bytes.Equal(body, tt.body) {
 			t.Errorf("%s: %d bytes (%v), want the %d bytes that came", name, len(body), err, len(tt.body))
 		}
-		start, err := store.BodyStart(t.Context(), id, 1, 5)
+		start, err := store.BodyPart(t.Context(), id, 1, 0, 5)
 		if err != nil || !bytes.Equal(start, tt.body[:min(5, len(tt.body))]) {
 			t.Errorf("%s: starts with %q (%v)", name, start, err)
 		}

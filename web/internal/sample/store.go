@@ -29,6 +29,7 @@ type Store struct {
 	notes map[string][]dlq.Note
 	Acts  []dlq.Act // what was done, in order
 	Err   error     // what every call answers with, nil for none
+	Parts int       // how many parts of bodies were read
 }
 
 // NewStore returns a store with a message for each situation.
@@ -260,20 +261,26 @@ func (s *Store) Neighbours(ctx context.Context, _ dlq.Filter, m dlq.Message) (ne
 	return newer, older, err
 }
 
-// Body returns the exact bytes.
-func (s *Store) Body(_ context.Context, id string, round int) ([]byte, error) {
+// BodyFacts returns the size of a body.
+func (s *Store) BodyFacts(_ context.Context, id string, round int) (dlq.BodyFacts, error) {
 	defer s.lock()()
 	m, err := s.message(id)
 	if err == nil && round > m.Round {
 		err = dlq.ErrNotFound
 	}
-	return []byte(s.looks[id].text()), err
+	if round == 0 {
+		round = m.Round
+	}
+	return dlq.BodyFacts{Round: round, Size: m.BodySize, SHA256: m.BodySHA256}, err
 }
 
-// BodyStart returns at most limit bytes of the body.
-func (s *Store) BodyStart(ctx context.Context, id string, round, limit int) ([]byte, error) {
-	b, err := s.Body(ctx, id, round)
-	return b[:min(len(b), limit)], err
+// BodyPart returns a part of the body.
+func (s *Store) BodyPart(_ context.Context, id string, _ int, offset int64, most int) ([]byte, error) {
+	defer s.lock()()
+	s.Parts++
+	text := s.looks[id].text()
+	start := min(int(offset), len(text))
+	return []byte(text[start:min(start+most, len(text))]), s.Err
 }
 
 // Notes returns the notes of a message.
