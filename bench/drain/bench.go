@@ -42,7 +42,7 @@ func open(ctx context.Context, o options) (_ *bench, err error) {
 	if b.broker, err = openBroker(ctx, addresses["AMQP"], addresses["MANAGEMENT"]); err != nil {
 		return nil, fmt.Errorf("RabbitMQ: %w", err)
 	}
-	if b.postgres, err = openPostgres(ctx, o.postgres, o.dir); err != nil {
+	if b.postgres, err = openPostgres(ctx, o); err != nil {
 		return nil, err
 	}
 	b.program, err = buildConsole(ctx, root, b.broker.url, addresses["MANAGEMENT"], b.postgres.url)
@@ -54,6 +54,11 @@ func open(ctx context.Context, o options) (_ *bench, err error) {
 	}
 	if _, err := b.store.conn.Exec(ctx, "CREATE EXTENSION pgstattuple"); err != nil {
 		progress("no figure of dead tuples: %v", err)
+	}
+	if o.statements {
+		if _, err := b.store.conn.Exec(ctx, "CREATE EXTENSION pg_stat_statements"); err != nil {
+			return nil, err
+		}
 	}
 	b.report = newReport(o)
 	return b, b.report.describe(ctx, b)

@@ -30,7 +30,7 @@ var errLate = errors.New("search text is late")
 // the queue had no more to give. That the last ack followed is looked at after
 // the clock has stopped.
 func (b *bench) drain(ctx context.Context, c *console, n, size int) (began time.Time, took time.Duration, cost spent, err error) {
-	if err = errors.Join(b.store.empty(ctx), b.broker.fill(ctx, n, size), c.forgetPeak()); err != nil {
+	if err = errors.Join(b.store.empty(ctx), b.broker.fill(ctx, n, size), c.forgetPeak(), b.countStatements(ctx)); err != nil {
 		return
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, drainWithin, fmt.Errorf("%d messages were not drained within %v", n, drainWithin))
@@ -45,6 +45,9 @@ func (b *bench) drain(ctx context.Context, c *console, n, size int) (began time.
 	}
 	took = time.Since(began)
 	cost = b.spent(c.cmd.Process.Pid).since(before, n)
+	if err = b.statements(ctx); err != nil {
+		return
+	}
 	return began, took, cost, b.allThere(ctx, n)
 }
 

@@ -28,6 +28,7 @@ type options struct {
 	postgres           string // of a server that is there; "": one of our own
 	dir                string // where our own keeps its files
 	markdown           bool
+	statements         bool
 	small, big, bulk   int // messages in the parts that watch the memory
 }
 
@@ -71,6 +72,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.postgres, "postgres", "", "URL of a PostgreSQL `server` to use instead of starting one; its user must be superuser")
 	f.StringVar(&o.dir, "dir", "/var/tmp", "where the database is kept meanwhile: on a disk, not in memory")
 	f.BoolVar(&o.markdown, "markdown", false, "print the table as docs/performance.md has it")
+	f.BoolVar(&o.statements, "statements", false, "tell which SQL the drain spent its time on; that slows it a little")
 	quick := f.Bool("quick", false, "a fifth of everything, for development")
 	if err := f.Parse(args); err != nil {
 		return o, err

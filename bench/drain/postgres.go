@@ -27,15 +27,17 @@ type postgres struct {
 	server string
 	name   string
 
+	statements bool // our server counts them
+
 	process *exec.Cmd // nil: the server is not ours
 	dir     string    // of our server's files
 }
 
 // openPostgres makes the database. Close what it returns, also with an error.
-func openPostgres(ctx context.Context, server, dir string) (*postgres, error) {
-	p := &postgres{server: server, name: "bench_" + strings.ToLower(rand.Text())}
-	if server == "" {
-		if err := p.start(ctx, dir); err != nil {
+func openPostgres(ctx context.Context, o options) (*postgres, error) {
+	p := &postgres{server: o.postgres, statements: o.statements, name: "bench_" + strings.ToLower(rand.Text())}
+	if o.postgres == "" {
+		if err := p.start(ctx, o.dir); err != nil {
 			return p, fmt.Errorf("start PostgreSQL: %w", err)
 		}
 	}
@@ -86,6 +88,9 @@ func (p *postgres) start(ctx context.Context, dir string) error {
 		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "shared_buffers=256MB",
 		"-c", "fsync=on", "-c", "synchronous_commit=on", "-c", "full_page_writes=on")
 	server.SysProcAttr, server.Dir, server.Stdout, server.Stderr = attributes, p.dir, log, log
+	if p.statements {
+		server.Args = append(server.Args, "-c", "shared_preload_libraries=pg_stat_statements")
+	}
 	if err := server.Start(); err != nil {
 		return err
 	}
