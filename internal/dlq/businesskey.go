@@ -1,23 +1,16 @@
 package dlq
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/theory/jsonpath"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
 )
-
-// maxParsedBody bounds the memory that looking for a key in a body takes; a
-// key in a larger body is not found.
-const maxParsedBody = 16 << 20
 
 // Check says what is wrong with f, nil where nothing is.
 func (f KeyFinder) Check() error {
@@ -46,17 +39,20 @@ func (f KeyFinder) Check() error {
 // Void, true, false, tables and arrays are no keys, nor is what is blank, longer
 // than 1 KiB or not clean text: a key altered to fit would name another payment.
 func BusinessKey(d rabbit.Delivery, finders []KeyFinder) string {
-	body := lazyJSON{body: d.Body}
+	return businessKey(finders, d.Headers, d.Properties, &document{body: d.Body})
+}
+
+func businessKey(finders []KeyFinder, h rabbit.Table, p rabbit.Properties, body *document) string {
 	for _, f := range finders {
 		var key string
 		switch {
 		case f.Body != "":
 			key = body.find(f.Body)
 		case f.Header != "":
-			key = scalar(d.Headers[f.Header])
+			key = scalar(h[f.Header])
 		case f.Property != "":
 			if read, ok := keyProperties[f.Property]; ok {
-				key = read(d.Properties)
+				key = read(p)
 			}
 		}
 		if usableKey(key) {
@@ -99,62 +95,4 @@ func scalar(value any) string {
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	return ""
-}
-
-// lazyJSON parses a body when a path is first looked for in it, and once.
-type lazyJSON struct {
-	body   []byte
-	parsed bool
-	value  any // nil where the body is no JSON document
-}
-
-func (j *lazyJSON) find(path string) string {
-	compiled := compile(path)
-	if compiled == nil {
-		return ""
-	}
-	if !j.parsed {
-		j.parsed, j.value = true, parseJSON(j.body)
-	}
-	for _, node := range compiled.Select(j.value) {
-		if s := scalar(node); s != "" {
-			return s
-		}
-	}
-	return ""
-}
-
-// parseJSON returns the one JSON document that body is, with numbers as they
-// are written, or nil.
-func parseJSON(body []byte) any {
-	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
-	if len(body) == 0 || len(body) > maxParsedBody || !utf8.Valid(body) {
-		return nil
-	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil
-	}
-	return value
-}
-
-// compiled remembers the paths of the configuration, so that each is parsed
-// once and not for each message; nil stands for one that cannot be parsed.
-var compiled sync.Map // path text → *jsonpath.Path
-
-func compile(path string) *jsonpath.Path {
-	if known, ok := compiled.Load(path); ok {
-		return known.(*jsonpath.Path)
-	}
-	parsed, err := jsonpath.Parse(path)
-	if err != nil {
-		parsed = nil
-	}
-	compiled.Store(path, parsed)
-	return parsed
 }

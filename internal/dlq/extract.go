@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"sync"
 	"time"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
@@ -9,107 +10,83 @@ import (
 // Places that an original queue may be known from.
 const (
 	OriginConfigured = "configured"
+	OriginOperator   = "operator" // Store.SetOriginal
 	OriginFramework  = "framework"
 	OriginXDeath     = "x-death"
+	OriginQueueName  = "queue-name" // the terminal queue is named after it
 )
 
-// brokerExtractor names the broker's own history where no framework left word.
-const brokerExtractor = "x-death"
+// Extractors that are no family.
+const (
+	// brokerExtractor names the broker's own history where no framework left word.
+	brokerExtractor = "x-death"
+	// configuredExtractor names the headers that the source's settings name.
+	configuredExtractor = "configured"
+	// genericExtractor guesses by the names of headers.
+	genericExtractor = "generic"
+)
 
-// extractor reads the failure headers that one framework leaves on a message.
-// It takes headers of any shape and never panics.
-type extractor interface {
-	name() string
-	extract(h rabbit.Table) found
-}
+// specimens lends each extraction its scratch memory.
+var specimens = sync.Pool{New: func() any { return new(specimen) }}
 
-// extractors are asked in this order: exact names before guesses.
-var extractors = []extractor{guardHeaders{}, springHeaders{}, genericHeaders{}}
-
-// found is what an extractor read; what it did not find is zero or nil.
-type found struct {
-	failure    Failure // Extractor is filled in by gather
-	retries    *int64
-	queue      *string
-	exchange   *string
-	routingKey *string
-	firstQueue *string // the broker's x-first-death-queue, where it is left alone
-}
-
-// Extract works out why and where d died from its headers and properties. It
-// never fails: what is missing or malformed is unknown. arrived is when the
-// console received d; it bounds which times are possible.
+// Extract works out why and where d died from its headers, its properties and,
+// for the frameworks that write there, its body. It never fails: what is missing
+// or malformed is unknown. arrived is when the console received d; it bounds
+// which times are possible.
 func Extract(d rabbit.Delivery, s Source, arrived time.Time) Facts {
-	told := gather(d.Headers)
-	history := deathsOf(d.Headers, arrived)
-	origin, entry := originOf(s, told, history)
+	facts, _ := examine(d, s, arrived)
+	return facts
+}
+
+// examine is Extract, and returns the message inside d where d is an envelope.
+func examine(d rabbit.Delivery, s Source, arrived time.Time) (Facts, *inner) {
+	r := specimens.Get().(*specimen)
+	defer specimens.Put(r)
+	defer r.forget()
+	r.read(d, s.Queue, arrived)
+	told := r.gather(s.FailureHeaders)
+	history := deathsOf(d.Headers["x-death"], arrived)
+	if len(history) == 0 && told.history != nil {
+		history = deathsOf(told.history, arrived)
+	}
+	origin, entry := originOf(s, told, history, d.Headers)
 	f := Facts{
-		BusinessKey: BusinessKey(d, s.BusinessKey),
+		BusinessKey: r.keyOf(told.inner, s.BusinessKey),
 		Reason:      brokerReason(d.Headers, entry, history),
 		Failure:     told.failure,
 		Original:    origin,
 	}
-	f.FirstDiedAt, f.DiedAt = firstAndLast(history)
+	f.setTimes(told, history)
 	f.RetryCount, f.RetryCountSource = retriesOf(d.Headers, told, history, origin.Queue)
 	if f.Failure.Extractor == "" && len(history) > 0 {
 		f.Failure.Extractor = brokerExtractor
 	}
-	return f
+	return f, told.inner
 }
 
-// gather asks all extractors: the first that knows a thing is believed. The
-// parts of a failure, and exchange with routing key, stay together.
-func gather(h rabbit.Table) found {
-	all := found{firstQueue: shortOf(h["x-first-death-queue"])}
-	for _, e := range extractors {
-		one := e.extract(h)
-		if all.failure == (Failure{}) && one.failure != (Failure{}) {
-			all.failure = bounded(one.failure)
-			all.failure.Extractor = e.name()
-		}
-		if all.retries == nil {
-			all.retries = one.retries
-		}
-		if all.queue == nil {
-			all.queue = one.queue
-		}
-		if all.exchange == nil && all.routingKey == nil {
-			all.exchange, all.routingKey = one.exchange, one.routingKey
+// keyOf returns the business key: of an envelope that of the message inside,
+// which is what the consumer knows it by.
+func (r *specimen) keyOf(in *inner, finders []KeyFinder) string {
+	if in != nil {
+		if key := businessKey(finders, in.headers, in.properties, &document{body: in.body}); key != "" {
+			return key
 		}
 	}
-	return all
+	return businessKey(finders, r.headers, r.properties, &r.body)
 }
 
-func bounded(f Failure) Failure {
-	f.Type = cut(f.Type, maxFailureType)
-	f.Message = cut(f.Message, maxFailureMessage)
-	f.Stack = cut(f.Stack, maxFailureStack)
-	return f
-}
-
-// originOf decides where the message was consumed: what is configured, else
-// what a framework wrote, else what the broker's history shows, or the one
-// header that outlives a broken history. It also returns the history's entry for that queue, nil where there is none.
-func originOf(s Source, told found, history []death) (Origin, *death) {
-	var o Origin
-	entry := whereConsumed(history, s.Queue)
-	switch {
-	case s.OriginalQueue != "":
-		o.Queue, o.Evidence = s.OriginalQueue, OriginConfigured
-		entry = deathIn(history, o.Queue)
-	case told.queue != nil && *told.queue != "":
-		o.Queue, o.Evidence = *told.queue, OriginFramework
-		entry = deathIn(history, o.Queue)
-	case entry != nil:
-		o.Queue, o.Evidence = entry.queue, OriginXDeath
-	case told.firstQueue != nil && *told.firstQueue != s.Queue:
-		o.Queue, o.Evidence = *told.firstQueue, OriginXDeath
+// setTimes believes a framework that says when the message failed, then the
+// broker. Of what cannot be the first is kept in words.
+func (f *Facts) setTimes(told found, history []death) {
+	first, last := firstAndLast(history)
+	if told.first.told() {
+		first = told.first
 	}
-	o.Exchange, o.RoutingKey = told.exchange, told.routingKey
-	if o.Exchange == nil && o.RoutingKey == nil && entry != nil {
-		o.Exchange, o.RoutingKey = entry.exchange, entry.routingKey
+	if told.last.told() {
+		last = told.last
 	}
-	return o, entry
+	f.FirstDiedAt, f.DiedAt = first.at, last.at
+	f.ClockSaid = firstOf(last.said, first.said)
 }
 
 // brokerReason is why the message left the queue it was consumed from; where
@@ -120,6 +97,8 @@ func brokerReason(h rabbit.Table, entry *death, history []death) Reason {
 		return entry.reason
 	case len(history) > 0:
 		return history[0].reason
+	case h["x-last-death-reason"] != nil:
+		return reasonOf(h["x-last-death-reason"])
 	case h["x-first-death-reason"] != nil:
 		return reasonOf(h["x-first-death-reason"])
 	}

@@ -165,7 +165,8 @@ func TestExtract(t *testing.T) {
 			Facts{
 				Reason: Rejected, Failure: Failure{Extractor: "x-death"},
 				RetryCount: new(int64(1)), RetryCountSource: "x-death",
-				Original: Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
+				Original:  Origin{"q.pay", new("ex.pay"), new("pay.q.pay"), "x-death"},
+				ClockSaid: "1970-01-01T00:00:00Z",
 			},
 		},
 		{
@@ -243,7 +244,7 @@ func TestHeadersToRemoveLeavesWhySomethingFailed(t *testing.T) {
 		"BCC", "CC", "NServiceBus.Retries.Timestamp", "retry-count", "x-acquired-count", "x-death", "x-delay",
 		"x-delivery-count", "x-first-death-queue", "x-last-death-reason", "x-retry-count",
 	}
-	if diff := cmp.Diff(want, HeadersToRemove(h)); diff != "" {
+	if diff := cmp.Diff(want, UnitOf(Life{Headers: h}, nil, arrival).Removed); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
 	}
 }
@@ -299,7 +300,7 @@ func FuzzExtract(f *testing.F) {
 		if facts.DiedAt.After(arrival.Add(25 * time.Hour)) {
 			t.Errorf("died at %v", facts.DiedAt)
 		}
-		HeadersToRemove(d.Headers)
+		UnitOf(Life{Headers: d.Headers}, d.Body, arrival)
 	})
 }
 

@@ -111,3 +111,10 @@ func numberIn(s string) (int64, bool) {
 func sortedNames(h rabbit.Table) []string { return sortedKeys(h) }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func valueOr(n *int64, other int64) int64 {
+	if n == nil {
+		return other
+	}
+	return *n
+}

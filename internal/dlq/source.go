@@ -10,7 +10,10 @@ type Source struct {
 	// BusinessKey is where the business key stands: the first that yields a
 	// value wins.
 	BusinessKey []KeyFinder
-	RunbookURL  string
+	// FailureHeaders are the names that this source's consumers give the headers
+	// in which they say why a message failed.
+	FailureHeaders FailureHeaders
+	RunbookURL     string
 }
 
 // KeyFinder is one place where a business key may stand; exactly one of its
