@@ -22,6 +22,7 @@ func (b *bench) memory(ctx context.Context) error {
 			return err
 		}
 		b.report.set(m.figure, 0, peak)
+		b.report.note("%s: %d messages of %s", m.figure, m.n, sizeName(m.size))
 		progress("%d of %s: %.0f MB resident", m.n, sizeName(m.size), peak)
 	}
 	return nil

@@ -174,9 +174,9 @@ var lines = []struct{ figure, words, format string }{
 	{"bytes_per_message", "tables and indexes for each message, bytes", "%.0f"},
 	{"latency_median_s", "from publish to the list at an idle queue, median, s", "%.3f"},
 	{"latency_max_s", "the same, the longest, s", "%.3f"},
-	{"rss_mb", "memory of the console, many messages, MB", "%.0f"},
-	{"rss_small_mb", "the same, 10,000 of 1 KB, MB", "%.0f"},
-	{"rss_large_mb", "the same, 100 of 16 MB, MB", "%.0f"},
+	{"rss_mb", "memory of the console, many small messages, MB", "%.0f"},
+	{"rss_small_mb", "the same, fewer, MB", "%.0f"},
+	{"rss_large_mb", "the same, large ones, MB", "%.0f"},
 }
 
 // rows are the table: words, a column for each size, the target.
