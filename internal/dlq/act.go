@@ -16,6 +16,7 @@ const (
 	ResultDone     = "done"
 	ResultNotFound = "not_found"
 	ResultBadState = "bad_state"
+	ResultRefused  = "refused" // of a re-import: it stays in quarantine
 )
 
 // ActResult is what became of one message of an act on many.
@@ -23,4 +24,5 @@ type ActResult struct {
 	ID     string
 	Result string // one of the Result constants
 	State  State  // the message's state now; "" where there is no such message
+	Why    string // what refused it; "" but for ResultRefused
 }

@@ -28,18 +28,18 @@ func TestDiscardAndRestoreAreAudited(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []ActResult{
-		{all[3], ResultDone, Discarded},
-		{all[2], ResultBadState, Replayed},
-		{all[1], ResultBadState, Replaying},
-		{all[0], ResultDone, Discarded},
-		{nobody, ResultNotFound, ""},
-		{"x", ResultNotFound, ""},
+		{all[3], ResultDone, Discarded, ""},
+		{all[2], ResultBadState, Replayed, ""},
+		{all[1], ResultBadState, Replaying, ""},
+		{all[0], ResultDone, Discarded, ""},
+		{nobody, ResultNotFound, "", ""},
+		{"x", ResultNotFound, "", ""},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("discard (-want +got):\n%s", diff)
 	}
 	got, err = store.Restore(t.Context(), all[:2], act)
-	if diff := cmp.Diff([]ActResult{{all[0], ResultDone, Open}, {all[1], ResultBadState, Replaying}}, got); diff != "" || err != nil {
+	if diff := cmp.Diff([]ActResult{{all[0], ResultDone, Open, ""}, {all[1], ResultBadState, Replaying, ""}}, got); diff != "" || err != nil {
 		t.Errorf("restore (%v) (-want +got):\n%s", err, diff)
 	}
 

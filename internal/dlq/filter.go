@@ -22,12 +22,25 @@ const (
 	defaultPage = 50
 )
 
+// Mark is what may be said about a message beside its state.
+type Mark string
+
+// Marks of a message.
+const (
+	MarkQuarantine   Mark = "quarantine"
+	MarkPossibleCopy Mark = "possible_copy"
+)
+
+// Marks is every mark.
+var Marks = []Mark{MarkQuarantine, MarkPossibleCopy}
+
 // Filter selects dead letters; its zero value means any.
 type Filter struct {
 	Source      string
 	States      []State
 	Reason      Reason
 	FailureType string // exactly; "": any
+	Mark        Mark   // "": marked or not
 	RetriesMin  *int64
 	RetriesMax  *int64
 	Text        string // part of the body, whatever its case; taken literally
@@ -64,6 +77,7 @@ const matches = `
 	AND (cardinality(@states::text[]) = 0 OR m.state = ANY (@states))
 	AND (@reason = '' OR m.reason = @reason)
 	AND (@failure_type = '' OR m.failure_type = @failure_type)
+	AND (@mark = '' OR (@mark = 'quarantine' AND m.quarantine IS NOT NULL) OR (@mark = 'possible_copy' AND m.possible_copy))
 	AND (@retries_min::bigint IS NULL OR m.retry_count >= @retries_min)
 	AND (@retries_max::bigint IS NULL OR m.retry_count <= @retries_max)
 	AND (@business_key = '' OR m.business_key = @business_key)
@@ -111,6 +125,7 @@ func (f Filter) args() (pgx.NamedArgs, error) {
 	f = f.storable()
 	args := pgx.NamedArgs{
 		"source": f.Source, "state": "", "states": []string{}, "reason": string(f.Reason), "failure_type": displayable(f.FailureType),
+		"mark":        string(f.Mark),
 		"retries_min": f.RetriesMin, "retries_max": f.RetriesMax, "business_key": displayable(f.BusinessKey),
 		"pattern": "", "bounded": f.bounded(), "now": nil, "after_died": nil, "after_id": uuid.Nil,
 	}
@@ -140,7 +155,7 @@ func (f Filter) args() (pgx.NamedArgs, error) {
 // storable returns f, or, where f asks for text that no column holds and
 // Postgres refuses as a value, a filter that matches nothing.
 func (f Filter) storable() Filter {
-	asked := append(stateWords(f.States), f.Source, string(f.Reason), f.FailureType, f.Text, f.BusinessKey)
+	asked := append(stateWords(f.States), f.Source, string(f.Reason), string(f.Mark), f.FailureType, f.Text, f.BusinessKey)
 	if slices.ContainsFunc(asked, func(s string) bool { return !clean(s) }) {
 		return Filter{States: []State{"", ""}, Cursor: f.Cursor} // not one state, so that "" is none
 	}
