@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,31 +30,52 @@ const (
 type conn struct {
 	*amqp.Connection
 	socket net.Conn
+	filter *filter // nil: the client library reads the broker's bytes itself
 }
 
-// dial connects to the broker. Its errors are ErrUnavailable and hold neither
-// the URL's password nor the cause of a URL that does not parse.
+// dial connects to the broker. Its errors are ErrUnavailable, and another one
+// where the broker says why; they hold neither the URL's password nor the cause
+// of a URL that does not parse.
 func dial(ctx context.Context, rawURL, name string) (*conn, error) {
-	if _, err := amqp.ParseURI(rawURL); err != nil {
+	return dialThrough(ctx, rawURL, name, func(c *conn, socket net.Conn) net.Conn { return socket })
+}
+
+// dialFiltered is dial with a filter that takes content headers of up to
+// frameMax bytes.
+func dialFiltered(ctx context.Context, rawURL, name string, frameMax int) (*conn, error) {
+	return dialThrough(ctx, rawURL, name, func(c *conn, socket net.Conn) net.Conn {
+		c.filter = newFilter(socket, frameMax)
+		return c.filter
+	})
+}
+
+// dialThrough is dial with something between TLS and the client library.
+func dialThrough(ctx context.Context, rawURL, name string, wrap func(*conn, net.Conn) net.Conn) (*conn, error) {
+	uri, err := amqp.ParseURI(rawURL)
+	if err != nil {
 		return nil, fmt.Errorf("rabbit: connect: the AMQP URL is not valid: %w", ErrUnavailable)
 	}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	ctx, cancel := context.WithTimeout(ctx, dialTimeoutOf(uri))
 	defer cancel()
 	c := &conn{}
 	stop := func() bool { return true }
 	properties := amqp.NewConnectionProperties()
 	properties["product"] = "Dead Letter Office"
 	properties.SetClientConnectionName(name)
-	connection, err := amqp.DialConfig(rawURL, amqp.Config{
+	connection, err := amqp.DialConfig(plainURL(rawURL), amqp.Config{
 		Properties: properties,
-		Dial: func(network, addr string) (net.Conn, error) {
-			socket, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		Dial: func(network, _ string) (net.Conn, error) {
+			socket, err := (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort(uri.Host, strconv.Itoa(uri.Port)))
 			if err != nil {
 				return nil, err
 			}
 			c.socket = &timedSocket{socket}
 			stop = context.AfterFunc(ctx, c.cut)
-			return c.socket, nil
+			secured, err := secure(ctx, c.socket, uri)
+			if err != nil {
+				return nil, err
+			}
+			return wrap(c, secured), nil
 		},
 	})
 	stop()
@@ -63,6 +85,33 @@ func dial(ctx context.Context, rawURL, name string) (*conn, error) {
 	}
 	c.Connection = connection
 	return c, nil
+}
+
+// dialTimeoutOf is how long an attempt to connect may take.
+func dialTimeoutOf(uri amqp.URI) time.Duration {
+	if uri.ConnectionTimeout > 0 {
+		return time.Duration(uri.ConnectionTimeout) * time.Millisecond
+	}
+	return dialTimeout
+}
+
+// headers are the header tables that the filter has put aside, if there is one.
+func (c *conn) headers() *headerQueue {
+	if c.filter == nil {
+		return nil
+	}
+	return c.filter.headers
+}
+
+// explain adds what the filter knows to an error that means poison.
+func (c *conn) explain(err error) error {
+	if c.filter == nil || !errors.Is(err, ErrPoison) {
+		return err
+	}
+	if size := c.filter.outgrown.Load(); size > 0 {
+		return fmt.Errorf("%w: its headers take a frame of %d bytes, and frame_max of this broker is set to %d; raise it above that", ErrPoison, size, c.filter.frameMax)
+	}
+	return err
 }
 
 // cut drops the socket without a word to the broker, which takes back what is

@@ -58,10 +58,24 @@ type Consumer struct {
 	window *Window
 }
 
+// DefaultFrameMax is how large a content header may be at most that a consumer
+// takes, in bytes, unless it is told otherwise.
+const DefaultFrameMax = 4 << 20
+
 // DialConsumer connects to the broker under a name that its operators see. It
 // returns ErrUnavailable where that fails.
 func DialConsumer(ctx context.Context, url, name string) (*Consumer, error) {
-	c, err := dial(ctx, url, name)
+	return DialConsumerWith(ctx, url, name, 0)
+}
+
+// DialConsumerWith is DialConsumer for content headers of up to frameMax bytes;
+// 0: DefaultFrameMax. Brokers send a content header as one frame however large
+// it is. A message with a larger one is ErrPoison.
+func DialConsumerWith(ctx context.Context, url, name string, frameMax int) (*Consumer, error) {
+	if frameMax <= 0 {
+		frameMax = DefaultFrameMax
+	}
+	c, err := dialFiltered(ctx, url, name, frameMax)
 	if err != nil {
 		return nil, err
 	}
@@ -163,8 +177,7 @@ func (c *Consumer) fill(ctx context.Context, w *Window, l Limits) error {
 		if err != nil || (ready == 0 && len(w.deliveries) > 0) {
 			return err
 		}
-		// The broker gives back in the order of these names, as text.
-		s := &subscription{window: w, tag: fmt.Sprintf("dlo-%02d", i), prefetch: max(1, min(n, ready)), limit: l.Bytes, each: l.Each}
+		s := &subscription{window: w, tag: tagOf(i), prefetch: max(1, min(n, ready)), limit: l.Bytes, each: l.Each}
 		err = s.run(ctx)
 		c.prefetch.saw(s.received, s.largest)
 		if err != nil || s.received < s.prefetch {

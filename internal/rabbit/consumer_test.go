@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -488,19 +487,6 @@ func TestOneMessageLargerThanAllBytesIsAWindow(t *testing.T) {
 		if err := w.Ack(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-	}
-}
-
-func TestHeadersThatOutgrewTheFrameArePoison(t *testing.T) {
-	t.Parallel()
-	v := rabbittest.New(t)
-	v.Queue(t, "dead", nil)
-	v.Queue(t, "work", amqp.Table{"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead", "x-message-ttl": int32(0)})
-	v.Publish(t, "", "work", amqp.Publishing{Headers: amqp.Table{"h": strings.Repeat("x", 131000)}})
-	poll.True(t, patience, "the message is dead", func() bool { return v.Depth(t, "dead") == 1 })
-	_, err := dialConsumer(t, v.URL).Next(t.Context(), "dead", rabbit.Limits{})
-	if !errors.Is(err, rabbit.ErrPoison) || errors.Is(err, rabbit.ErrUnavailable) {
-		t.Errorf("got %v; want ErrPoison", err)
 	}
 }
 

@@ -31,9 +31,12 @@ type QueueFacts struct {
 	DeadLetterExchangeType                   string // "": not known, or there is none
 	// MessageTTL is in milliseconds; nil: none.
 	MessageTTL *int64
-	// DeliveryLimit is nil where none is set. A quorum queue on RabbitMQ 4 then
-	// has a limit of 20; less than 0 means no limit.
+	// DeliveryLimit is nil where there is none, or where one that the broker has
+	// by itself is not told; less than 0 means no limit.
 	DeliveryLimit *int64
+	// OtherConsumers are those that are not of this product, this console or
+	// another; nil: not known.
+	OtherConsumers *int64
 	// StateKnown is false where the broker gives no counts, as just after a
 	// queue was declared or where statistics are switched off.
 	StateKnown bool

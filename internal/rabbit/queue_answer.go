@@ -10,6 +10,12 @@ type queueAnswer struct {
 	Consumers *int64 `json:"consumers"`
 	Arguments object `json:"arguments"`
 	Policy    object `json:"effective_policy_definition"`
+	// Limit is the delivery limit in force, as RabbitMQ 4 tells it; it may be a
+	// word there.
+	Limit   json.RawMessage `json:"delivery_limit"`
+	Members *[]struct {
+		Tag string `json:"consumer_tag"`
+	} `json:"consumer_details"`
 }
 
 // object is a JSON object; the API writes an empty one as [] at times.
@@ -54,7 +60,25 @@ func (a queueAnswer) facts() QueueFacts {
 	if f.Type == "" {
 		f.Type = "classic" // before 3.8 there was no other
 	}
+	if f.Type == "quorum" && f.DeliveryLimit == nil {
+		_ = json.Unmarshal(a.Limit, &f.DeliveryLimit) // a word there means that there is none
+	}
+	f.OtherConsumers = a.others()
 	return f
+}
+
+// others counts the consumers that are not this product's; nil: not known.
+func (a queueAnswer) others() *int64 {
+	if a.Members == nil {
+		return nil
+	}
+	var n int64
+	for _, c := range *a.Members {
+		if !ourTag(c.Tag) {
+			n++
+		}
+	}
+	return &n
 }
 
 func orZero(n *int64) int64 {

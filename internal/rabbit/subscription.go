@@ -92,10 +92,10 @@ func (s *subscription) cancel() error {
 
 // take puts d into the window if it fits.
 func (s *subscription) take(d amqp.Delivery) {
-	size := deliverySize(d)
+	delivery, size := received(d, s.window.conn.headers().take(d.DeliveryTag))
 	s.received++
 	s.largest = max(s.largest, size)
-	if !s.window.add(d, size, s.limit) {
+	if !s.window.add(delivery, size, s.limit) {
 		s.overflow = true
 	}
 	if n := len(s.window.deliveries); !s.overflow {
@@ -130,11 +130,4 @@ func (s *subscription) endedByBroker() error {
 		return err
 	}
 	return fmt.Errorf("%w: the broker ended the subscription", ErrUnavailable)
-}
-
-// deliverySize is what d takes in memory, roughly but not less.
-func deliverySize(d amqp.Delivery) int64 {
-	const overhead = 1 << 10
-	headers, _ := tableSize(d.Headers)
-	return overhead + int64(cap(d.Body)) + 2*int64(headers)
 }

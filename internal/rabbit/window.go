@@ -102,18 +102,14 @@ func (w *Window) waitReady(ctx context.Context, enough int, linger time.Duration
 }
 
 // add puts d at the end of the window, or reports that it does not fit.
-func (w *Window) add(d amqp.Delivery, size int64, limit int64) bool {
-	w.gap = w.gap || d.DeliveryTag != w.seen+1
-	w.seen = d.DeliveryTag
+func (w *Window) add(d Delivery, size int64, limit int64) bool {
+	w.gap = w.gap || d.Tag != w.seen+1
+	w.seen = d.Tag
 	w.bytes += size
 	if len(w.deliveries) > 0 && w.bytes > limit {
 		return false
 	}
-	w.deliveries = append(w.deliveries, Delivery{
-		Tag: d.DeliveryTag, Redelivered: d.Redelivered,
-		Exchange: d.Exchange, RoutingKey: d.RoutingKey,
-		Properties: propertiesOf(d), Headers: d.Headers, Body: d.Body,
-	})
+	w.deliveries = append(w.deliveries, d)
 	return true
 }
 
@@ -144,5 +140,5 @@ func (w *Window) failure(err error) error {
 			err = reason
 		}
 	}
-	return callError(err)
+	return w.conn.explain(callError(err))
 }

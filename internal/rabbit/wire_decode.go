@@ -16,7 +16,8 @@ const maxWireDepth = 1000
 
 var (
 	errCutOff    = errors.New("cut off")
-	errDeep      = fmt.Errorf("nested deeper than %d levels", maxWireDepth)
+	errDeep      = errors.New("nested too deeply")
+	errMany      = errors.New("too many values")
 	errTrailing  = errors.New("bytes are left over at the end")
 	errBeyondEnd = errors.New("a length goes beyond the end")
 )
@@ -30,13 +31,10 @@ func DecodeHeaders(data []byte) (Table, error) {
 	if len(data) == 0 {
 		return nil, nil
 	}
-	r := wireReader{data: data, text: string(data)}
-	t, err := r.table(len(data), 0)
-	if err == nil && r.at != len(data) {
-		err = errTrailing
-	}
+	r := newWireReader(data, maxWireDepth, len(data))
+	t, err := r.all()
 	if err != nil {
-		return nil, fmt.Errorf("rabbit: decode headers: at byte %d: %w", r.at, err)
+		return nil, fmt.Errorf("rabbit: decode headers: %w", err)
 	}
 	return t, nil
 }
@@ -46,6 +44,25 @@ type wireReader struct {
 	data []byte
 	text string
 	at   int
+
+	maxDepth, maxValues int
+	tables, values      int // read so far
+}
+
+func newWireReader(data []byte, maxDepth, maxValues int) wireReader {
+	return wireReader{data: data, text: string(data), maxDepth: maxDepth, maxValues: maxValues}
+}
+
+// all reads a table that is all of the data.
+func (r *wireReader) all() (Table, error) {
+	t, err := r.table(len(r.data), 0)
+	if err == nil && r.at != len(r.data) {
+		err = errTrailing
+	}
+	if err != nil {
+		return nil, fmt.Errorf("at byte %d: %w", r.at, err)
+	}
+	return t, nil
 }
 
 // take moves past n bytes and returns where they begin.
@@ -72,7 +89,7 @@ func (r *wireReader) length(end int) (int, error) {
 }
 
 func (r *wireReader) table(end, depth int) (Table, error) {
-	if depth > maxWireDepth {
+	if depth > r.maxDepth {
 		return nil, errDeep
 	}
 	end, err := r.length(end)
@@ -80,6 +97,7 @@ func (r *wireReader) table(end, depth int) (Table, error) {
 		return nil, err
 	}
 	t := Table{}
+	r.tables++
 	for r.at < end {
 		name, err := r.name(end)
 		if err != nil {
@@ -102,7 +120,7 @@ func (r *wireReader) name(end int) (string, error) {
 }
 
 func (r *wireReader) array(end, depth int) ([]any, error) {
-	if depth > maxWireDepth {
+	if depth > r.maxDepth {
 		return nil, errDeep
 	}
 	end, err := r.length(end)
@@ -121,6 +139,9 @@ func (r *wireReader) array(end, depth int) ([]any, error) {
 }
 
 func (r *wireReader) field(end, depth int) (any, error) {
+	if r.values++; r.values > r.maxValues {
+		return nil, errMany
+	}
 	at, err := r.take(1, end)
 	if err != nil {
 		return nil, err

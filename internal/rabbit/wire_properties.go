@@ -104,11 +104,11 @@ type propertyReader struct {
 	err   error
 }
 
-func newPropertyReader(data []byte) *propertyReader {
+func newPropertyReader(data []byte) propertyReader {
 	if len(data) < 2 {
-		return &propertyReader{err: errCutOff}
+		return propertyReader{err: errCutOff}
 	}
-	return &propertyReader{flags: binary.BigEndian.Uint16(data), rest: data[2:]}
+	return propertyReader{flags: binary.BigEndian.Uint16(data), rest: data[2:]}
 }
 
 // take returns the next n bytes, or nil if they are not there.
@@ -160,6 +160,41 @@ func (r *propertyReader) seconds(flag uint16) int64 {
 		return int64(binary.BigEndian.Uint64(b))
 	}
 	return 0
+}
+
+// skip moves past a property of n bytes.
+func (r *propertyReader) skip(flag uint16, n int) {
+	if r.has(flag) {
+		r.take(n)
+	}
+}
+
+func (r *propertyReader) skipShort(flag uint16) {
+	if !r.has(flag) {
+		return
+	}
+	if length := r.take(1); length != nil {
+		r.take(int(length[0]))
+	}
+}
+
+// long returns a property with the four bytes of its length.
+func (r *propertyReader) long(flag uint16) []byte {
+	if !r.has(flag) {
+		return nil
+	}
+	all := r.rest
+	length := r.take(4)
+	if length == nil {
+		return nil
+	}
+	n := binary.BigEndian.Uint32(length)
+	if uint64(n) > uint64(len(r.rest)) {
+		r.err = errBeyondEnd
+		return nil
+	}
+	r.take(int(n))
+	return all[:4+int(n)]
 }
 
 func (r *propertyReader) end() error {
