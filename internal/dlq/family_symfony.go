@@ -87,16 +87,19 @@ const phpEnvelope = `O:36:"Symfony\Component\Messenger\Envelope"`
 
 var phpSlashed = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(phpEnvelope)
 
+// looksLikePHP is the cheap question whether a body may be PhpSerializer's.
+func looksLikePHP(body []byte) bool {
+	const base64Start = "Tzoz" // of "O:3"
+	return len(body) >= len(phpEnvelope) && (string(body[:4]) == phpEnvelope[:4] || string(body[:4]) == base64Start)
+}
+
 // phpBody returns a body of PhpSerializer, out of its base64, nil where it is none.
 func phpBody(body []byte) []byte {
-	if len(body) < len(phpEnvelope) || body[0] != 'O' && body[0] != 'T' {
+	if !looksLikePHP(body) || len(body) > maxParsedBody {
 		return nil
 	}
 	if bytes.HasPrefix(body, []byte(phpEnvelope)) || bytes.HasPrefix(body, []byte(phpSlashed)) {
 		return body
-	}
-	if !bytes.HasPrefix(body, []byte("Tzoz")) { // base64 of "O:3"
-		return nil
 	}
 	if raw, ok := fromBase64(string(body)); ok && bytes.HasPrefix(raw, []byte(phpEnvelope)) {
 		return raw

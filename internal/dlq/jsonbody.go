@@ -71,13 +71,16 @@ func (d *document) read() jsonKind {
 // isObject says whether the body is one JSON object. A body that does not
 // begin like one costs nothing.
 func (d *document) isObject() bool {
-	if d.kind == unread {
-		start := bytes.TrimPrefix(d.body, byteOrderMark)
-		if i := skipSpace(start, 0); i >= len(start) || start[i] != '{' {
-			return false
-		}
+	if d.kind == unread && !d.looksLikeObject() {
+		return false
 	}
 	return d.read() == jsonObject
+}
+
+func (d *document) looksLikeObject() bool {
+	start := bytes.TrimPrefix(d.body, byteOrderMark)
+	i := skipSpace(start, 0)
+	return i < len(start) && start[i] == '{'
 }
 
 // at returns the value that a path of names leads to, nil where there is none.

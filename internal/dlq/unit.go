@@ -192,3 +192,13 @@ func hasAnyPrefix(s string, prefixes []string) bool {
 func HeadersToRemove(h rabbit.Table) []string {
 	return UnitOf(Life{Headers: h}, nil, time.Time{}).Removed
 }
+
+// TellingStart is how much of a body BodyTells needs.
+const TellingStart = 4 << 10
+
+// BodyTells says whether a body that begins so may be one that a framework
+// writes to: then UnitOf needs all of it. Else its start is enough.
+func BodyTells(start []byte) bool {
+	d := document{body: start}
+	return d.looksLikeObject() || looksLikePHP(start)
+}

@@ -38,6 +38,10 @@ type Preflight struct {
 	// it; only Service.Preflight and PossibleCopyError have them.
 	Lookalikes dlq.Lookalikes
 
+	// Unit is what would be sent; only Service.Preflight and NotAgreedError have
+	// it. Its Consents are among Words.
+	Unit dlq.Unit
+
 	resolved bool // it goes again only by the operator's word
 }
 
@@ -59,6 +63,11 @@ func (s *Service) Preflight(ctx context.Context, messageID string, route Route) 
 	}
 	p, err := sub.preflight(route)
 	p.NewerSucceeded, p.Lookalikes = newer, likes
+	if unit, failed := s.Unit(ctx, messageID, sub.message.Round); failed == nil {
+		p = p.with(unit)
+	} else {
+		return Preflight{}, failed
+	}
 	if err != nil && !errors.Is(err, ErrNoDestination) {
 		return Preflight{}, err
 	}
@@ -92,6 +101,9 @@ func (sub subject) preflight(route Route) (Preflight, error) {
 // words help where Consent is SentNever.
 func (p Preflight) Words() []Verdict {
 	var words []Verdict
+	if p.Unit.Problem != "" {
+		return nil
+	}
 	verdict := p.Verdict
 	if p.Consent == SentReleased {
 		verdict = p.AfterRelease
@@ -108,6 +120,9 @@ func (p Preflight) Words() []Verdict {
 	}
 	if p.PossibleCopy {
 		words = append(words, OverrideCopy)
+	}
+	for _, word := range p.Unit.Consents {
+		words = append(words, Verdict(word))
 	}
 	return words
 }

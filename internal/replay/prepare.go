@@ -10,9 +10,10 @@ import (
 )
 
 // prepare is the last step before the publish: it notes what is going to be
-// sent where and on which evidence, and renews the lease. It returns
+// sent where and on which evidence, keeps the bytes where they are not those
+// that died, and renews the lease. It returns
 // ErrClaimLost where the lease has run out meanwhile: then nothing may be sent.
-func (s *Service) prepare(ctx context.Context, c claim, d Destination, verdict Verdict, evidence, released []byte) error {
+func (s *Service) prepare(ctx context.Context, c claim, d Destination, verdict Verdict, l parcel, evidence, released []byte) error {
 	const note = `
 		UPDATE attempts
 		SET verdict = @verdict, route = @route, to_exchange = @exchange, to_routing_key = @routing_key,
@@ -35,6 +36,9 @@ func (s *Service) prepare(ctx context.Context, c claim, d Destination, verdict V
 		}
 		if noted.RowsAffected() == 0 {
 			return &ClaimLostError{MessageID: c.id.String(), By: orElse(m.claimedBy, "nobody"), Since: m.since.UTC()}
+		}
+		if err := s.keepSent(ctx, tx, c, l); err != nil {
+			return err
 		}
 		_, err = tx.Exec(ctx, renew, args)
 		return err

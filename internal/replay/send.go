@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
 )
 
@@ -20,6 +19,7 @@ import (
 //     one wins; the others get ErrClaimLost with who and since when.
 //  3. Message, keys and guards are read again; where the request does not
 //     allow what they now say, the attempt is skipped.
+//     So it is where what would be sent is not what the request agrees to.
 //  4. The keys that were asked for are released, each audited before and
 //     after. What is not as the operator saw it blocks the attempt.
 //  5. One transaction: destination and evidence on the attempt, the lease
@@ -34,7 +34,8 @@ import (
 // itself (see Run). What followed is in Result; an error says that the message
 // was not sent: dlq.ErrNotFound, dlq.ErrBadState, ErrClaimLost, ErrNoDestination,
 // ErrNotSent with the preflight (also keys.ErrUnavailable where Redis is down),
-// ErrPossibleCopy with the look-alikes,
+// ErrPossibleCopy with the look-alikes, ErrNotAgreed and ErrNoUnit with what
+// would be sent,
 // keys.ErrReleaseUnknown where a key may have been released all the same,
 // ErrKeyChanged, ErrNotItsKey, ErrNoReason, keys.ErrBadSeen, rabbit.ErrUnavailable.
 func (s *Service) Replay(ctx context.Context, r Request) (Result, error) {
@@ -79,7 +80,7 @@ func (s *Service) mayClaim(ctx context.Context, r Request, sub subject) error {
 	if !r.allowsCopy(sub) {
 		return s.mayBeCopy(ctx, sub, p)
 	}
-	return nil
+	return s.mayEdit(ctx, r, sub, p)
 }
 
 func (s *Service) mayBeCopy(ctx context.Context, sub subject, p Preflight) error {
@@ -108,11 +109,19 @@ func (s *Service) send(ctx context.Context, c claim) (Result, error) {
 		why := "it was found meanwhile that it may be a copy of another message; nothing was sent"
 		return s.giveUp(ctx, c, ending{state: Skipped, detail: why}, &PossibleCopyError{Preflight: p})
 	}
+	parcel, err := s.pack(ctx, c)
+	if err != nil {
+		return s.giveUp(ctx, c, ending{state: Blocked, detail: "the stored life could not be read; nothing was sent"}, err)
+	}
+	if !c.request.agrees(parcel.Unit) {
+		why := "what would be sent is not what was agreed to; nothing was sent"
+		return s.giveUp(ctx, c, ending{state: Skipped, detail: why}, &NotAgreedError{p.with(parcel.Unit), parcel.Unit})
+	}
 	released, err := s.releaseKeys(ctx, c, sub)
 	if err != nil {
 		return s.giveUp(ctx, c, ending{state: Blocked, detail: err.Error(), released: released}, err)
 	}
-	end, err := s.publish(ctx, c, sub, p, released)
+	end, err := s.publish(ctx, c, sub, p, parcel, released)
 	if err != nil {
 		return s.giveUp(ctx, c, end, err)
 	}
@@ -121,16 +130,11 @@ func (s *Service) send(ctx context.Context, c claim) (Result, error) {
 
 // publish does steps 5 and 6. It returns an error only where nothing was sent
 // and the caller has to be told why.
-func (s *Service) publish(ctx context.Context, c claim, sub subject, p Preflight, released []ReleasedKey) (ending, error) {
+func (s *Service) publish(ctx context.Context, c claim, sub subject, p Preflight, l parcel, released []ReleasedKey) (ending, error) {
 	end := ending{state: Blocked, released: released}
 	b, err := s.broker(sub.plan)
 	if err != nil {
 		end.detail = err.Error()
-		return end, err
-	}
-	life, body, err := s.life(ctx, c)
-	if err != nil {
-		end.detail = "the stored life could not be read; nothing was sent"
 		return end, err
 	}
 	d := p.Destination
@@ -140,13 +144,13 @@ func (s *Service) publish(ctx context.Context, c claim, sub subject, p Preflight
 			return end, nil
 		}
 	}
-	if err := s.prepare(ctx, c, d, p.Verdict, evidenceJSON(sub.evidence, released), releasedJSON(released)); err != nil {
+	if err := s.prepare(ctx, c, d, p.Verdict, l, evidenceJSON(sub.evidence, released), releasedJSON(released)); err != nil {
 		end.detail = "the claim was lost before the message was sent"
 		return end, err
 	}
 	bound, cancel := context.WithTimeout(ctx, s.publishBound())
 	defer cancel()
-	err = b.Publish(bound, compose(life, body, d, c.id.String(), c.replayID))
+	err = b.Publish(bound, compose(l.Unit, c.round, d, c.id.String(), c.replayID))
 	end.state, end.detail = fate(err)
 	return end, nil
 }
@@ -154,15 +158,6 @@ func (s *Service) publish(ctx context.Context, c claim, sub subject, p Preflight
 // publishBound is how long one publish may take: less than the lease, so that
 // nobody takes the attempt for abandoned while its message is under way.
 func (s *Service) publishBound() time.Duration { return s.lease / 2 }
-
-func (s *Service) life(ctx context.Context, c claim) (dlq.Life, []byte, error) {
-	l, err := s.store.Life(ctx, c.id.String(), c.round)
-	if err != nil {
-		return dlq.Life{}, nil, err
-	}
-	body, err := s.store.Body(ctx, c.id.String(), c.round)
-	return l, body, err
-}
 
 // fate turns what the publisher said into an attempt's state. What it cannot
 // place is unknown: never "failed, safe to retry".

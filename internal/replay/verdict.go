@@ -77,7 +77,7 @@ var Verdicts = []Verdict{
 const OverrideCopy Verdict = "possible_copy"
 
 // Overrides is every word that Request.Override may have.
-var Overrides = append(slices.Clone(Verdicts), OverrideCopy)
+var Overrides = append(append(slices.Clone(Verdicts), OverrideCopy), unitOverrides()...)
 
 // Consent is what a verdict asks for before the message is sent.
 type Consent string
