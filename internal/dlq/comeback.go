@@ -2,6 +2,7 @@ package dlq
 
 import (
 	"crypto/sha256"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -37,6 +38,25 @@ func comebackOf(h rabbit.Table) (c comeback, ok bool) {
 	}, true
 }
 
+// comeback reads what l says of the replay that sent it: of an envelope, the
+// message inside says it.
+func (l *letter) comeback() (comeback, bool) {
+	c, ok := comebackOf(l.delivery.Headers)
+	if !ok && l.inside != nil {
+		return comebackOf(l.inside.headers)
+	}
+	return c, ok
+}
+
+// bodies are the hashes of the body of l and, of an envelope, of the message
+// inside.
+func (l *letter) bodies() [][sha256.Size]byte {
+	if l.inside == nil || l.inside.problem != "" {
+		return [][sha256.Size]byte{l.sha}
+	}
+	return [][sha256.Size]byte{l.sha, sha256.Sum256(l.inside.body)}
+}
+
 // thread is what is stored of a message that may have come back.
 type thread struct {
 	ours  bool // it is of the source at hand, and locked
@@ -49,7 +69,8 @@ type thread struct {
 
 // sending is an attempt that reached the publish.
 type sending struct {
-	round   int    // the life that was sent
+	round   int                // the life that was sent
+	body    *[sha256.Size]byte // that was sent; nil: that of the life
 	queue   string // "": not known
 	settled bool   // its outcome was taken for final
 }
@@ -64,22 +85,27 @@ const (
 // placing is where a message belongs that carries the headers of a replay.
 type placing int
 
-// place decides where a message belongs that says c, has the given body and
-// died in queue ("": not known). Headers are only words: producers copy them
+// place decides where a message belongs that says c, has the given bodies (of an
+// envelope there are two) and died in queue ("": not known). Headers are only words: producers copy them
 // to other events, and an exchange multiplies what a replay sent. So they never
 // make a message one that is stored already (receipts alone do that), and a
 // message joins a thread only where all that is known of the sending agrees.
 // One replay brings one life; what else says it comes from that replay is a
 // message of its own, and so is everything that is in doubt.
-func (t *thread) place(c comeback, sha [sha256.Size]byte, queue string) placing {
+func (t *thread) place(c comeback, bodies [][sha256.Size]byte, queue string) placing {
 	if t == nil {
 		return stranger
 	}
-	if t.awaits(c, sha, queue) {
+	if t.awaits(c, bodies, queue) {
 		return nextLife
 	}
 	for _, known := range t.lives {
-		if known == sha {
+		if slices.Contains(bodies, known) {
+			return lookalike
+		}
+	}
+	for _, s := range t.sent {
+		if s.body != nil && slices.Contains(bodies, *s.body) {
 			return lookalike
 		}
 	}
@@ -88,10 +114,13 @@ func (t *thread) place(c comeback, sha [sha256.Size]byte, queue string) placing 
 
 // awaits says whether a replay sent this very message, and it has not come
 // back before.
-func (t *thread) awaits(c comeback, sha [sha256.Size]byte, queue string) bool {
+func (t *thread) awaits(c comeback, bodies [][sha256.Size]byte, queue string) bool {
 	s, sent := t.sent[c.replay]
 	body, kept := t.lives[s.round]
-	return t.ours && sent && kept && !t.back[c.replay] && int64(s.round) == c.round && body == sha &&
+	if s.body != nil {
+		body = *s.body
+	}
+	return t.ours && sent && kept && !t.back[c.replay] && int64(s.round) == c.round && slices.Contains(bodies, body) &&
 		(queue == "" || s.queue == "" || queue == s.queue)
 }
 

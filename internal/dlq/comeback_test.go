@@ -2,6 +2,7 @@ package dlq
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
@@ -311,5 +312,45 @@ func TestAReturnOfAMessageThatIsNotKnownIsAnOrdinaryOne(t *testing.T) {
 	put(t, pool, paySource, d)
 	if err := stored(t.Context(), pool, 1, 0); err != nil {
 		t.Error(err)
+	}
+}
+
+// EasyNetQ puts what failed into an envelope: the headers of the replay, and the
+// body that was sent, are inside.
+func TestAnEnvelopeThatComesBackJoinsItsThread(t *testing.T) {
+	t.Parallel()
+	pool, v := pgtest.New(t), terminal(t)
+	dead := func(headers string) rabbit.Message {
+		return rabbit.Message{Body: fmt.Appendf(nil, `{"RoutingKey":"","Exchange":"","Queue":"q.pay","Exception":"System.Exception: no","Message":"{\"orderNo\":\"A-1\"}",`+
+			`"DateTime":"2026-03-01T02:10:00Z","BasicProperties":{"Headers":{%s}}}`, headers)}
+	}
+	id := put(t, pool, paySource, rabbit.Delivery{Body: dead("").Body})[0]
+	var replay int64
+	const start = `INSERT INTO replays (state, actor, reason, created_at, total) VALUES ('done', 'ada', 'x', now(), 1) RETURNING id`
+	if err := pool.QueryRow(t.Context(), start).Scan(&replay); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, pool, `INSERT INTO attempts
+			(replay_id, message_id, round, state, outcome, verdict, claimed_at, sent_at, route, to_exchange, to_routing_key, to_queue, sent_sha256)
+		VALUES ($1, $2, 1, 'sent', 'awaited', 'will_run', now(), now(), 'queue', '', 'q.pay', 'q.pay', sha256('{"orderNo":"A-1"}'))`, replay, id)
+	exec(t, pool, "UPDATE dead_letters SET state = 'replayed' WHERE id = $1", id)
+	inside := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) } // as .NET writes it
+	notes := &noter{}
+	running(t, DrainOptions{URL: v.URL, Pool: pool, Returns: notes})
+
+	send(t, v, dead(fmt.Sprintf(`"dlo-message-id":%q,"dlo-replay-id":%q,"dlo-round":%q`, inside(id), inside(fmt.Sprint(replay)), inside("1"))))
+
+	poll.Until(t, patience, func() error {
+		m, err := NewStore(pool).Message(t.Context(), id)
+		if err == nil && (m.Round != 2 || m.State != Open || m.BusinessKey != "A-1") {
+			err = fmt.Errorf("message %+v", m)
+		}
+		return err
+	})
+	if err := stored(t.Context(), pool, 1, 0); err != nil {
+		t.Error(err)
+	}
+	if want := []string{fmt.Sprintf("%s by %d", id, replay)}; !slices.Equal(notes.told(), want) {
+		t.Errorf("noted %v, want %v", notes.told(), want)
 	}
 }

@@ -48,7 +48,7 @@ func (l *letter) ordinary() bool {
 	if l.delivery.Redelivered {
 		return false
 	}
-	_, back := comebackOf(l.delivery.Headers)
+	_, back := l.comeback()
 	return !back
 }
 

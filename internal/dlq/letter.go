@@ -16,6 +16,7 @@ type letter struct {
 	fingerprint fingerprint
 	sha         [sha256.Size]byte
 	facts       Facts
+	inside      *inner // the message that this one is an envelope of; nil: it is none
 	properties  []byte // in the form of AMQP
 	headers     []byte // likewise
 	bodyIsText  bool
@@ -34,10 +35,8 @@ type letter struct {
 // prepare works out all that can be worked out without the store. It never
 // fails: what cannot be encoded is quarantined with its body.
 func prepare(d rabbit.Delivery, s Source, arrived time.Time) *letter {
-	l := &letter{
-		delivery: d, arrived: arrived, sha: sha256.Sum256(d.Body), facts: Extract(d, s, arrived),
-		id: newID(), round: 1,
-	}
+	l := &letter{delivery: d, arrived: arrived, sha: sha256.Sum256(d.Body), id: newID(), round: 1}
+	l.facts, l.inside = examine(d, s, arrived)
 	l.encode()
 	l.fingerprint = fingerprintOf(d, l.properties, l.headers)
 	if l.bodyIsText = isText(d.Body); l.bodyIsText {

@@ -110,6 +110,8 @@ func TestPlaceOfWhatComesBack(t *testing.T) {
 			back:  map[int64]bool{7: true},
 		}
 	}
+	edited := know() // replay 8 sent another body than died
+	edited.sent[8] = sending{round: 2, queue: "q.pay", body: &other}
 	foreign := know()
 	foreign.ours = false
 	under := comeback{replay: 8, round: 2}
@@ -127,6 +129,9 @@ func TestPlaceOfWhatComesBack(t *testing.T) {
 		{"it is not known where it was sent", know(), comeback{replay: 6, round: 1}, body, "q.pay", nextLife},
 		{"it died elsewhere", know(), under, body, "q.audit", lookalike},
 		{"another body", know(), under, other, "q.pay", stranger},
+		{"the body that was sent, which is not the one that died", edited, under, other, "q.pay", nextLife},
+		{"the body that died, where another was sent", edited, under, body, "q.pay", lookalike},
+		{"a sent body, elsewhere", edited, under, other, "q.audit", lookalike},
 		{"another source", foreign, under, body, "q.pay", lookalike},
 		{"a replay that has come back", know(), comeback{replay: 7, round: 1}, body, "q.pay", lookalike},
 		{"the same with another body", know(), comeback{replay: 7, round: 1}, other, "q.pay", stranger},
@@ -137,7 +142,7 @@ func TestPlaceOfWhatComesBack(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := tt.thread.place(tt.c, tt.sha, tt.queue); got != tt.want {
+			if got := tt.thread.place(tt.c, [][32]byte{tt.sha}, tt.queue); got != tt.want {
 				t.Errorf("place %d, want %d", got, tt.want)
 			}
 		})
@@ -145,7 +150,7 @@ func TestPlaceOfWhatComesBack(t *testing.T) {
 
 	thread := know()
 	thread.grow(under, body)
-	if got := thread.place(under, body, "q.pay"); got != lookalike {
+	if got := thread.place(under, [][32]byte{body}, "q.pay"); got != lookalike {
 		t.Errorf("a second arrival in the same window: place %d, want %d", got, lookalike)
 	}
 }

@@ -174,7 +174,7 @@ func (h *held) read() (why string) {
 // cameBack says whether x names a message that has its body, or that a replay
 // sent: then x may be a copy of it.
 func cameBack(ctx context.Context, tx pgx.Tx, x *letter, source string) (bool, error) {
-	c, ok := comebackOf(x.delivery.Headers)
+	c, ok := x.comeback()
 	if !ok {
 		return false, nil
 	}
@@ -182,7 +182,7 @@ func cameBack(ctx context.Context, tx pgx.Tx, x *letter, source string) (bool, e
 	if err != nil {
 		return false, err
 	}
-	return threads[c.message].place(c, x.sha, x.facts.Original.Queue) != stranger, nil
+	return threads[c.message].place(c, x.bodies(), x.facts.Original.Queue) != stranger, nil
 }
 
 // Columns that a re-import leaves as they are: where a message belongs, and the

@@ -102,7 +102,7 @@ func loadThreads(ctx context.Context, tx pgx.Tx, source string, letters []*lette
 	threads := map[uuid.UUID]*thread{}
 	var ids []uuid.UUID
 	for _, x := range letters {
-		if c, ok := comebackOf(x.delivery.Headers); ok {
+		if c, ok := x.comeback(); ok {
 			ids = append(ids, c.message)
 		}
 	}
@@ -139,9 +139,13 @@ func loadThreads(ctx context.Context, tx pgx.Tx, source string, letters []*lette
 		return nil, err
 	}
 	var s sending
-	const attempts = `SELECT message_id, replay_id, round, coalesce(to_queue, ''), settled_at IS NOT NULL
+	const attempts = `SELECT message_id, replay_id, round, coalesce(to_queue, ''), settled_at IS NOT NULL, sent_sha256
 		FROM attempts WHERE message_id = ANY ($1) AND route IS NOT NULL`
-	err = eachRow(ctx, tx, attempts, []any{ids}, []any{&id, &replay, &s.round, &s.queue, &s.settled}, func() {
+	err = eachRow(ctx, tx, attempts, []any{ids}, []any{&id, &replay, &s.round, &s.queue, &s.settled, &sha}, func() {
+		s.body = nil
+		if len(sha) == sha256.Size {
+			s.body = new([sha256.Size]byte(sha))
+		}
 		if t := threads[id]; t != nil && t.ours {
 			t.sent[replay] = s
 		}
@@ -160,13 +164,13 @@ func eachRow(ctx context.Context, tx pgx.Tx, sql string, args, into []any, do fu
 
 // add puts x where it belongs.
 func (b *batch) add(x *letter, threads map[uuid.UUID]*thread) {
-	c, ok := comebackOf(x.delivery.Headers)
+	c, ok := x.comeback()
 	t := threads[c.message]
 	if !ok || t == nil {
 		b.fresh = append(b.fresh, x)
 		return
 	}
-	switch t.place(c, x.sha, x.facts.Original.Queue) {
+	switch t.place(c, x.bodies(), x.facts.Original.Queue) {
 	case nextLife:
 		x.doneAs = t.grow(c, x.sha)
 		x.id, x.round, x.replay, x.possibleCopy = c.message, t.round, c.replay, false
