@@ -17,6 +17,8 @@ func (p *messagePage) acts(m dlq.Message, attempts []replay.Item, pre replay.Pre
 		if p.May("replay") {
 			p.Primary = &settle
 		}
+	case inQuarantine(m) && p.May("replay"):
+		p.Second = &button{Text: p.T("act.reimport"), Href: with(p.to("messages", "reimport"), "id", m.ID), Icon: "refresh"}
 	case !replayable(m) || !p.May("replay"):
 	case known && pre.Verdict == replay.AlreadyEffected && m.State == dlq.Open:
 		again.Text = p.T("act.replay_as_it_is")
@@ -76,7 +78,7 @@ func (p *messagePage) notices(m dlq.Message, attempts []replay.Item) {
 		say("violet", "unknown", "notice.unknown")
 	}
 	if m.Quarantine != "" {
-		say("violet", "warn", "notice.quarantine", plain(m.Quarantine))
+		say("violet", "warn", "notice.quarantine", plain(m.Quarantine), sentence{linked(p.T("quarantine.see"), "#quarantine")})
 	}
 	if m.PossibleCopy {
 		say("amber", "dup", "notice.possible_copy", sentence{linked(p.T("copies.see"), "#copies")})

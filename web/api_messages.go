@@ -130,6 +130,7 @@ type resultJSON struct {
 	ID     string     `json:"id"`
 	Result string     `json:"result"`
 	State  *dlq.State `json:"state"`
+	Why    *string    `json:"why,omitempty"`
 }
 
 func (s *Server) apiDiscard(c echo.Context) error { return s.apiMove(c, s.Messages.Discard) }
@@ -161,7 +162,7 @@ func (s *Server) apiMove(c echo.Context, do mover) error {
 	}
 	items := make([]resultJSON, len(results))
 	for i, r := range results {
-		items[i] = resultJSON{r.ID, r.Result, orNull(r.State)}
+		items[i] = resultJSON{r.ID, r.Result, orNull(r.State), orNull(r.Why)}
 	}
 	return ok(c, listOf(items, "", complete(items)))
 }

@@ -53,6 +53,7 @@ type originJSON struct {
 type wholeMessageJSON struct {
 	messageJSON
 	Quarantine *string           `json:"quarantine,omitempty"`
+	RawHeaders []byte            `json:"raw_headers,omitempty"` // in base64, of what is in quarantine
 	Properties map[string]string `json:"properties"`
 	Headers    json.RawMessage   `json:"headers"`
 }
@@ -91,6 +92,9 @@ func newWholeMessageJSON(m dlq.Message, l dlq.Life) (wholeMessageJSON, error) {
 	m.Failure.Stack = l.Failure.Stack
 	shape := wholeMessageJSON{
 		messageJSON: newMessageJSON(m), Quarantine: orNull(m.Quarantine), Properties: map[string]string{}, Headers: headers,
+	}
+	if m.Quarantine != "" {
+		shape.RawHeaders = l.RawHeaders
 	}
 	for _, p := range l.Properties.Pairs() {
 		shape.Properties[p.Name] = p.Value

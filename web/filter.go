@@ -24,14 +24,14 @@ const (
 
 // query is what a list of messages was asked for, as it stood in the address.
 type query struct {
-	Text, Source, Reason, Type, RetriesMin, RetriesMax string
-	States                                             []string
-	Cursor, Limit                                      string
+	Text, Source, Reason, Mark, Type, RetriesMin, RetriesMax string
+	States                                                   []string
+	Cursor, Limit                                            string
 }
 
 func queryOf(v url.Values) query {
 	return query{
-		Text: strings.TrimSpace(v.Get("q")), Source: v.Get("source"), Reason: v.Get("reason"), Type: v.Get("type"),
+		Text: strings.TrimSpace(v.Get("q")), Source: v.Get("source"), Reason: v.Get("reason"), Mark: v.Get("mark"), Type: v.Get("type"),
 		RetriesMin: strings.TrimSpace(v.Get("retries_min")), RetriesMax: strings.TrimSpace(v.Get("retries_max")),
 		States: nonEmpty(v["state"]), Cursor: v.Get("cursor"), Limit: v.Get("limit"),
 	}
@@ -45,7 +45,7 @@ func nonEmpty(values []string) []string {
 func (q query) values() url.Values {
 	v := url.Values{}
 	for name, value := range map[string]string{
-		"q": q.Text, "source": q.Source, "reason": q.Reason, "type": q.Type, "retries_min": q.RetriesMin, "retries_max": q.RetriesMax,
+		"q": q.Text, "source": q.Source, "reason": q.Reason, "mark": q.Mark, "type": q.Type, "retries_min": q.RetriesMin, "retries_max": q.RetriesMax,
 	} {
 		if value != "" {
 			v.Set(name, value)
@@ -79,6 +79,10 @@ func (q query) filter() (dlq.Filter, error) {
 		return f, badQuery("reason", fmt.Sprintf("reason: %q is no reason; reasons are %s", q.Reason, join(dlq.Reasons)))
 	}
 	f.Reason = dlq.Reason(q.Reason)
+	if q.Mark != "" && !slices.Contains(dlq.Marks, dlq.Mark(q.Mark)) {
+		return f, badQuery("mark", fmt.Sprintf("mark: %q is no mark; marks are %s", q.Mark, join(dlq.Marks)))
+	}
+	f.Mark = dlq.Mark(q.Mark)
 	if len(q.Type) > maxType || !isText([]byte(q.Type)) {
 		return f, badQuery("type", "type: is nothing that a failure could be called")
 	}

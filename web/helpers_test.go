@@ -35,7 +35,7 @@ func newOffice(t *testing.T, change ...func(*Options)) office {
 	o := office{store: sample.NewStore(), sources: sample.NewSources(), log: &bytes.Buffer{}}
 	o.replays = &sample.Replays{Store: o.store}
 	options := Options{
-		Messages: o.store, Sources: o.sources, Replays: o.replays, Audit: sample.Log{}, Spaces: sample.Spaces,
+		Messages: o.store, Sources: o.sources, Replays: o.replays, Audit: sample.Log{}, Reimports: o.store, Spaces: sample.Spaces,
 		Runbooks:    map[string]string{"pay-success": "https://runbooks.example/pay"},
 		Environment: Environment{Name: sample.Hostile, Color: "red"}, Effective: sample.Effective + sample.Hostile,
 		Actor: func(*http.Request) (auth.Actor, error) { return anna, nil },

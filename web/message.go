@@ -38,35 +38,36 @@ type auditLog interface {
 // messagePage is one dead letter.
 type messagePage struct {
 	frame
-	ID       string
-	Name     string // the business key, or the id where there is none
-	HasKey   bool
-	State    mark
-	Where    string
-	List     string
-	Newer    string
-	Older    string
-	First    *button // offered before a replay: it adds nothing any more
-	Primary  *button
-	Second   *button
-	Menu     []button
-	Notices  []flash
-	Meet     *meetPanel
-	Unread   string       // why there is no verdict
-	Copies   *copiesPanel // nil: nothing is known to have the same body
-	Why      whyPanel
-	Journey  []journeyStep
-	Lasted   string
-	Body     bodyPanel
-	Headers  []headerRow
-	TakenOff int
-	Props    []fact
-	Lives    livesPanel
-	Attempts attemptsPanel
-	Notes    []noteRow
-	Audit    []auditRow
-	AuditAll string
-	Facts    []fact
+	ID         string
+	Name       string // the business key, or the id where there is none
+	HasKey     bool
+	State      mark
+	Where      string
+	List       string
+	Newer      string
+	Older      string
+	First      *button // offered before a replay: it adds nothing any more
+	Primary    *button
+	Second     *button
+	Menu       []button
+	Notices    []flash
+	Meet       *meetPanel
+	Unread     string       // why there is no verdict
+	Copies     *copiesPanel // nil: nothing is known to have the same body
+	Quarantine *quarantinePanel
+	Why        whyPanel
+	Journey    []journeyStep
+	Lasted     string
+	Body       bodyPanel
+	Headers    []headerRow
+	TakenOff   int
+	Props      []fact
+	Lives      livesPanel
+	Attempts   attemptsPanel
+	Notes      []noteRow
+	Audit      []auditRow
+	AuditAll   string
+	Facts      []fact
 }
 
 type fact struct {
@@ -169,6 +170,7 @@ func (s *Server) life(ctx context.Context, p *messagePage, m dlq.Message) error 
 	if err != nil {
 		return err
 	}
+	p.quarantine(m, now)
 	p.why(now)
 	p.journey(m, now)
 	if p.Headers, err = p.headers(now.Headers); err != nil {

@@ -43,7 +43,7 @@ func TestTheActsOfAMessageFollowItsStateAndVerdict(t *testing.T) {
 		sample.ResolvedID:    "second /replay",
 		sample.ReplayedID:    "",
 		sample.DiscardedID:   "second /messages/restore?id=" + sample.DiscardedID,
-		sample.QuarantinedID: "",
+		sample.QuarantinedID: "second /messages/reimport?id=" + sample.QuarantinedID,
 		sample.UnknownID:     "primary /settle",
 		sample.UnreadID:      "second /replay",
 	} {

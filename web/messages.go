@@ -26,6 +26,7 @@ type messagesPage struct {
 	States    []option
 	Sources   []option
 	Reasons   []option
+	Marks     []option
 	Type      string // the failure type it is narrowed to
 	AnyType   string // the list without that
 	Filtered  bool
@@ -41,6 +42,7 @@ type messagesPage struct {
 	Older     string
 	Reload    string
 	CanChange bool
+	CanImport bool // some row is in quarantine, and the reader may take it out
 }
 
 type option struct {
@@ -120,6 +122,10 @@ func (p *messagesPage) options(sources []dlq.SourceStatus) {
 		p.Sources = append(p.Sources, option{source.Name, source.Name, source.Name == p.Query.Source})
 	}
 	p.Reasons = append(p.Reasons, option{"", p.T("filter.any_reason"), p.Query.Reason == ""})
+	p.Marks = append(p.Marks, option{"", p.T("filter.any_mark"), p.Query.Mark == ""})
+	for _, m := range dlq.Marks {
+		p.Marks = append(p.Marks, option{string(m), p.of("mark", string(m)), string(m) == p.Query.Mark})
+	}
 	for _, reason := range dlq.Reasons {
 		p.Reasons = append(p.Reasons, option{string(reason), p.of("reason", string(reason)), string(reason) == p.Query.Reason})
 	}
@@ -132,6 +138,7 @@ func (p *messagesPage) fill(q query, page dlq.Page) {
 	}
 	for _, m := range page.Messages {
 		p.Rows = append(p.Rows, p.row(q, m))
+		p.CanImport = p.CanImport || m.Quarantine != "" && p.May("replay")
 	}
 	p.Reload = q.on(p.messages())
 	if q.Cursor != "" {

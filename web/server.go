@@ -27,15 +27,16 @@ type Environment struct {
 	Color string // red, amber, green, blue, violet or grey; anything else is grey
 }
 
-// Options are what a Server stands on. Messages, Sources, Replays, Audit and
-// Actor are required.
+// Options are what a Server stands on. Messages, Sources, Replays, Reimports,
+// Audit and Actor are required.
 type Options struct {
-	Messages messages // *dlq.Store
-	Sources  sources  // the drains, by name
-	Replays  replays  // *replay.Service
-	Audit    auditLog // *audit.Log
-	Spaces   []keys.Space
-	Runbooks map[string]string // source name → URL; may be nil
+	Messages  messages   // *dlq.Store
+	Sources   sources    // the drains, by name
+	Replays   replays    // *replay.Service
+	Audit     auditLog   // *audit.Log
+	Reimports reimporter // *dlq.Reimporter
+	Spaces    []keys.Space
+	Runbooks  map[string]string // source name → URL; may be nil
 
 	Environment Environment
 	BodyInline  int    // how many bytes of a body its page shows; 0: 256 KiB
@@ -111,6 +112,7 @@ func (o Options) withDefaults() (Options, error) {
 	need(o.Sources != nil, "Sources")
 	need(o.Replays != nil, "Replays")
 	need(o.Audit != nil, "Audit")
+	need(o.Reimports != nil, "Reimports")
 	need(o.Actor != nil, "Actor")
 	if o.BodyInline <= 0 {
 		o.BodyInline = defaultBodyInline

@@ -44,15 +44,16 @@ type confirmRow struct {
 }
 
 func (s *Server) confirmDiscard(c echo.Context) error {
-	return s.confirmMove(c, "discard", dlq.Open)
+	return s.confirmMove(c, "discard", func(m dlq.Message) bool { return m.State == dlq.Open })
 }
 
 func (s *Server) confirmRestore(c echo.Context) error {
-	return s.confirmMove(c, "restore", dlq.Discarded)
+	return s.confirmMove(c, "restore", func(m dlq.Message) bool { return m.State == dlq.Discarded })
 }
 
-// confirmMove shows which of the chosen messages will be discarded or restored.
-func (s *Server) confirmMove(c echo.Context, act string, from dlq.State) error {
+// confirmMove shows which of the chosen messages will be acted on: those that
+// the act goes for.
+func (s *Server) confirmMove(c echo.Context, act string, goes func(dlq.Message) bool) error {
 	ids, err := idsOf(c.QueryParams()["id"])
 	if err != nil {
 		return err
@@ -65,7 +66,7 @@ func (s *Server) confirmMove(c echo.Context, act string, from dlq.State) error {
 			return err
 		}
 		row := p.confirmRow(m)
-		if m.State == from {
+		if goes(m) {
 			count++
 			p.Fields = append(p.Fields, fact{"id", m.ID})
 		} else {
@@ -127,6 +128,7 @@ func (s *Server) move(c echo.Context, act string, do mover) error {
 	return render(c, http.StatusConflict, resultsView(s.resultsPage(c, act, results)))
 }
 
+// stateAfter is where a message stands that the act was done with.
 func stateAfter(act string) dlq.State {
 	if act == "discard" {
 		return dlq.Discarded
@@ -146,7 +148,7 @@ func (s *Server) resultsPage(c echo.Context, act string, results []dlq.ActResult
 	p := resultsPage{frame: s.frame(c, "messages", ""), Back: s.links.messages()}
 	done := int64(0)
 	for _, r := range results {
-		row := confirmRow{Name: r.ID, Href: s.links.message(r.ID), Text: p.of("result", r.Result)}
+		row := confirmRow{Name: r.ID, Href: s.links.message(r.ID), Text: p.of("result", r.Result), Left: r.Why}
 		if r.State != "" {
 			m := p.state(dlq.Message{State: r.State})
 			row.State = &m
@@ -158,6 +160,9 @@ func (s *Server) resultsPage(c echo.Context, act string, results []dlq.ActResult
 	}
 	p.Title = p.T("result." + act)
 	p.Notice = flash{"amber", "warn", plain(p.N("result."+act+"_some", done, "Total", number(int64(len(results))))), []sentence{plain(p.T("result.some_text"))}}
+	if act == "reimport" {
+		p.Notice.Lines = []sentence{plain(p.T("result.reimport_text"))}
+	}
 	return p
 }
 

@@ -39,6 +39,8 @@ func everyPage() map[string]int {
 		}
 		pages["/messages/"+id+"/replay"], pages["/messages/"+id+"/release"] = 200, 200
 	}
+	pages["/messages/reimport?id="+sample.QuarantinedID+"&id="+sample.StaleID], pages["/messages/reimport"] = 200, 422
+	pages["/messages?mark=quarantine"], pages["/messages?mark=possible_copy"], pages["/messages?mark=red"] = 200, 200, 400
 	pages["/messages/"+sample.CopyID+"/not_a_copy"], pages["/messages/"+sample.StaleID+"/not_a_copy"] = 200, 409
 	pages["/messages/"+sample.UnreadID+"/replay"], pages["/messages/"+sample.UnreadID+"/release"] = 503, 503
 	return pages
@@ -160,7 +162,7 @@ func TestPagesOfReadersOfferNoActs(t *testing.T) {
 	o := newOffice(t, as("viewer"))
 	for path, status := range everyPage() {
 		if status != http.StatusOK || strings.HasSuffix(path, "/replay") || strings.HasSuffix(path, "/release") || strings.Contains(path, "/pause") ||
-			strings.Contains(path, "/resume") || strings.Contains(path, "discard") || strings.Contains(path, "restore") || strings.Contains(path, "settle") || strings.Contains(path, "not_a_copy") || strings.Contains(path, "/keys/release") {
+			strings.Contains(path, "/resume") || strings.Contains(path, "discard") || strings.Contains(path, "restore") || strings.Contains(path, "settle") || strings.Contains(path, "not_a_copy") || strings.Contains(path, "reimport") || strings.Contains(path, "/keys/release") {
 			continue
 		}
 		doc := page(t, o.get(path), http.StatusOK)

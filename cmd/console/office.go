@@ -133,12 +133,13 @@ func (o *office) buildPages(c config.Config) error {
 	}
 	o.pages, err = web.New(web.Options{
 		Messages: o.store, Sources: o.drains, Replays: o.replays, Audit: audit.NewLog(o.pool),
-		Spaces: spacesOf(c), Runbooks: runbooks,
+		Reimports: dlq.NewReimporter(o.pool, sourcesOf(c)),
+		Spaces:    spacesOf(c), Runbooks: runbooks,
 		Environment: web.Environment{Name: c.Environment.Name, Color: c.Environment.Color},
 		BasePath:    c.Server.BasePath, ExternalURL: c.Server.ExternalURL, Effective: effective,
 		BodyInline: int(c.Display.BodyInline),
-		Actor:   func(*http.Request) (auth.Actor, error) { return auth.Anonymous, nil },
-		AuthOff: true, Log: o.log,
+		Actor:      func(*http.Request) (auth.Actor, error) { return auth.Anonymous, nil },
+		AuthOff:    true, Log: o.log,
 	})
 	return err
 }

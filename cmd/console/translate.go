@@ -22,6 +22,14 @@ func sourceOf(s config.Source) dlq.Source {
 	return out
 }
 
+func sourcesOf(c config.Config) []dlq.Source {
+	var all []dlq.Source
+	for _, s := range c.Sources {
+		all = append(all, sourceOf(s))
+	}
+	return all
+}
+
 func spacesOf(c config.Config) []keys.Space {
 	var all []keys.Space
 	for _, k := range c.KeySpaces {

@@ -24,12 +24,13 @@ const body = `{"orderNo":"P20260928001","bankSerial":9007199254740993117,"amount
 
 // Store keeps sample dead letters. Its zero value is empty.
 type Store struct {
-	mu    sync.Mutex
-	looks map[string]situation
-	notes map[string][]dlq.Note
-	Acts  []dlq.Act // what was done, in order
-	Err   error     // what every call answers with, nil for none
-	Parts int       // how many parts of bodies were read
+	mu      sync.Mutex
+	looks   map[string]situation
+	notes   map[string][]dlq.Note
+	Acts    []dlq.Act // what was done, in order
+	Err     error     // what every call answers with, nil for none
+	Parts   int       // how many parts of bodies were read
+	Refuses string    // why Reimport refuses; "": it does not
 }
 
 // NewStore returns a store with a message for each situation.
@@ -137,6 +138,7 @@ func (s *Store) List(_ context.Context, f dlq.Filter) (dlq.Page, error) {
 
 func selects(f dlq.Filter, m dlq.Message) bool {
 	return (f.Source == "" || m.Source == f.Source) && (f.Reason == "" || m.Reason == f.Reason) &&
+		(f.Mark == "" || f.Mark == dlq.MarkQuarantine && m.Quarantine != "" || f.Mark == dlq.MarkPossibleCopy && m.PossibleCopy) &&
 		(f.FailureType == "" || m.Failure.Type == f.FailureType) &&
 		(len(f.States) == 0 || slices.Contains(f.States, m.State)) &&
 		(f.Text == "" || strings.Contains(strings.ToLower(m.BodyPreview), strings.ToLower(f.Text))) &&
@@ -222,6 +224,9 @@ func life(m dlq.Message, round int) dlq.Life {
 		MessageID: m.ID, Round: round, DrainedAt: m.DrainedAt, DiedAtKnown: true, Facts: m.Facts, Exchange: "ex.pay.dlx", RoutingKey: "terminal",
 		Properties: rabbit.Properties{ContentType: m.ContentType, DeliveryMode: 2, MessageID: "m-7c1f0be2-001", AppID: "gateway", Timestamp: 1790534357},
 		Headers:    headers(m), BodySize: m.BodySize, BodySHA256: m.BodySHA256,
+	}
+	if m.Quarantine != "" {
+		l.Headers, l.RawHeaders = nil, []byte("\x00\x00\x00\x10\x01aF\x00\x00\x00\x09"+Hostile)
 	}
 	if round > 1 {
 		l.ReplayID = 79
@@ -337,6 +342,32 @@ func (s *Store) move(ids []string, from, to dlq.State, a dlq.Act) ([]dlq.ActResu
 		x.state = to
 		s.looks[id] = x
 		results[i] = dlq.ActResult{ID: id, Result: dlq.ResultDone, State: to}
+	}
+	return results, nil
+}
+
+// Reimport takes QuarantinedID out of quarantine, unless Refuses says why not.
+func (s *Store) Reimport(_ context.Context, ids []string, a dlq.Act) ([]dlq.ActResult, error) {
+	defer s.lock()()
+	if s.Err != nil {
+		return nil, s.Err
+	}
+	s.Acts = append(s.Acts, a)
+	results := make([]dlq.ActResult, len(ids))
+	for i, id := range ids {
+		x, ok := s.looks[id]
+		results[i] = dlq.ActResult{ID: id, Result: dlq.ResultDone, State: x.state}
+		switch {
+		case !ok:
+			results[i].Result = dlq.ResultNotFound
+		case x.quarantine == "":
+			results[i].Result = dlq.ResultBadState
+		case s.Refuses != "":
+			results[i].Result, results[i].Why = dlq.ResultRefused, s.Refuses
+		default:
+			x.quarantine = ""
+			s.looks[id] = x
+		}
 	}
 	return results, nil
 }
