@@ -17,7 +17,7 @@ const (
 	searchEvery = 250 * time.Millisecond
 	// searchLag is how long search text may wait for the drain to pause: it
 	// competes with the drain for the same processors.
-	searchLag = 20 * time.Second
+	searchLag = time.Minute
 	// searchQuiet is how long the drain must have paused.
 	searchQuiet = 400 * time.Millisecond
 	// searchBatch is how many bodies are read at a time; searchStart is how much

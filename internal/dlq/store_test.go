@@ -161,7 +161,7 @@ func TestNoPageScansTheTable(t *testing.T) {
 	exec(t, pool, `INSERT INTO lives (message_id, round, drained_at, died_at, died_at_known, exchange, routing_key, redelivered,
 			properties, headers, body, body_is_text, body_size, body_sha256, reason)
 		SELECT id, 1, now(), died_at, true, '', '', false, '', '', '', true, 0, body_sha256, reason FROM dead_letters`)
-	exec(t, pool, "ANALYZE dead_letters, body_texts, lives")
+	exec(t, pool, "VACUUM ANALYZE dead_letters, body_texts, lives")
 
 	filters := map[string]Filter{
 		"nothing":           {},
