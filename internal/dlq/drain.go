@@ -17,7 +17,7 @@ import (
 const (
 	// windowMessages and windowBytes bound what one source holds in memory.
 	windowMessages = 2000
-	windowBytes    = 64 << 20
+	windowBytes    = 32 << 20
 	// turn bounds how long the drain waits for messages before it looks up,
 	// and how long a window may fill.
 	turn = time.Second
@@ -25,8 +25,11 @@ const (
 	firstTurn = 100 * time.Millisecond
 	// maxTrial bounds what is kept of a window that the store did not take.
 	maxTrial = 50
-	// grace is how long a window in hand may take once the console shuts down.
-	grace = 15 * time.Second
+	// defaultGrace is the Grace of a drain that is not told another one.
+	defaultGrace = 15 * time.Second
+	// patient is how often a queue that has messages may give none before that is
+	// shown.
+	patient = 3
 )
 
 // errPaused: an operator has paused the source.
@@ -41,12 +44,16 @@ type DrainOptions struct {
 	Returns    returnNoter
 	Metrics    *Metrics
 	Log        *slog.Logger
+	// Grace is how long a window in hand may take once the console shuts down; 0:
+	// 15 seconds.
+	Grace time.Duration
 }
 
 // Drain brings the messages of one terminal queue into the store.
 type Drain struct {
 	DrainOptions
-	wake chan struct{} // ends a wait early
+	wake      chan struct{} // ends a wait early
+	inspector *rabbit.Inspector
 
 	// single is how many windows of one message are still to come: behind a
 	// message that cannot be read a larger window never ends well. Run's own.
@@ -55,9 +62,19 @@ type Drain struct {
 	// rehearsed before the broker is asked again: each window that is given back
 	// uses up what a quorum queue allows a message. Run's own.
 	trial []*letter
+	// most bounds the windows after one that the store did not take: no more is
+	// asked for than was rehearsed, and then ever more again; 0: no bound. Run's own.
+	most int
+	// idled is how often in a row the queue had messages and gave none. Run's own.
+	idled    int
+	lookedAt time.Time // when it was last asked by AMQP who else consumes. Run's own.
 
-	mu     sync.Mutex
-	status SourceStatus
+	mu        sync.Mutex
+	status    SourceStatus
+	kind      string   // of the trouble that is shown; "": none
+	reading   reading  // the last one
+	foreign   bool     // somebody else consumes the queue, as AMQP tells
+	confirmed []string // the IDs of hazards that an operator has confirmed
 	held   func() int              // what the consumer holds; nil: none is open
 	stop   context.CancelCauseFunc // ends the session at hand; nil: there is none
 	acked  []uuid.UUID             // windows proven to be acked whose receipts are still there
@@ -70,9 +87,13 @@ func NewDrain(o DrainOptions) *Drain {
 		o.Log = slog.Default()
 	}
 	o.Log = o.Log.With("source", o.Source.Name)
+	if o.Grace <= 0 {
+		o.Grace = defaultGrace
+	}
 	return &Drain{
 		DrainOptions: o,
 		wake:         make(chan struct{}, 1),
+		inspector:    rabbit.NewInspector(o.URL, "dead letter office: depth of "+o.Source.Name),
 		status: SourceStatus{
 			Name: o.Source.Name, Queue: o.Source.Queue, Broker: o.Source.Broker,
 			State: SourceDown, Why: "not connected yet",
@@ -84,6 +105,7 @@ func NewDrain(o DrainOptions) *Drain {
 // window in hand or given it back. Whatever goes wrong on the way shows in
 // Status, and is tried again.
 func (d *Drain) Run(ctx context.Context) error {
+	defer d.inspector.Close()
 	var watching sync.WaitGroup
 	watching.Go(func() { d.watch(ctx) })
 	defer watching.Wait()
@@ -94,17 +116,15 @@ func (d *Drain) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if d.stumbled(err) {
+		if d.stumbled(err) || errors.Is(err, errYield) {
 			continue
 		}
 		trouble := troubleOf(err, d.Source)
-		if news := d.show(trouble.state, trouble.why); news && trouble.unexpected {
-			d.Log.WarnContext(ctx, "drain interrupted", "state", trouble.state, "err", err)
-		}
-		if time.Since(began) > trouble.slowest {
+		d.show(ctx, trouble, err)
+		if time.Since(began) > trouble.pace.slowest {
 			pace.reset()
 		}
-		d.rest(ctx, pace.next(trouble.quickest, trouble.slowest))
+		d.rest(ctx, pace.next(trouble.pace.quickest, trouble.pace.slowest))
 	}
 	return nil
 }
@@ -145,7 +165,10 @@ func (d *Drain) session(ctx context.Context) error {
 	if err := d.mayDrain(ctx, d.Pool); err != nil {
 		return err
 	}
-	ledger, err := openLedger(ctx, d.Pool, d.Source, d.Returns)
+	ledger, err := takeTurn(ctx, d.Pool, d.Source, d.Returns, func() { d.show(ctx, standby, nil) })
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
 	if err != nil {
 		return storeError{err}
 	}
@@ -161,6 +184,9 @@ func (d *Drain) session(ctx context.Context) error {
 	defer d.hold(nil)
 	defer consumer.Close()
 	d.hold(consumer.Held)
+	if err := d.checkTerminal(ctx); err != nil {
+		return err
+	}
 	if err := ledger.begin(ctx, d.owed(), time.Now()); err != nil {
 		return storeError{err}
 	}
@@ -170,14 +196,17 @@ func (d *Drain) session(ctx context.Context) error {
 		if err := d.step(ctx, ledger, consumer, wait); err != nil {
 			return err
 		}
-		d.show(SourceUp, "")
+		d.show(ctx, d.standing(), nil)
+		if err := d.recheck(ctx); err != nil {
+			return err
+		}
 		wait = turn
 	}
 }
 
 // step drains one window, or finds that there is none.
 func (d *Drain) step(ctx context.Context, ledger *ledger, consumer *rabbit.Consumer, wait time.Duration) error {
-	lasting, finished := finishing(ctx, grace)
+	lasting, finished := finishing(ctx, d.Grace)
 	defer finished()
 	in := &intake{ledger: ledger}
 	defer func() { in.abandon(lasting) }()
@@ -189,6 +218,9 @@ func (d *Drain) step(ctx context.Context, ledger *ledger, consumer *rabbit.Consu
 		}
 		in.take(lasting, prepare(delivery, d.Source, in.at))
 	}}
+	if d.most > 0 {
+		limits.Messages = d.most
+	}
 	if d.single > 0 {
 		limits.Messages = 1
 	}
@@ -196,7 +228,7 @@ func (d *Drain) step(ctx context.Context, ledger *ledger, consumer *rabbit.Consu
 	done()
 	switch {
 	case err == nil:
-		d.single = max(0, d.single-1)
+		d.single, d.idled = max(0, d.single-1), 0
 		err = d.drain(lasting, in, window)
 	case context.Cause(ctx) != nil:
 		return context.Cause(ctx)
@@ -238,12 +270,16 @@ func (d *Drain) drain(ctx context.Context, in *intake, window *rabbit.Window) er
 	stored, err := in.store(ctx)
 	if err != nil {
 		d.trial = in.letters[:min(len(in.letters), maxTrial)]
+		d.most = len(d.trial)
 		if back := window.Return(ctx); back != nil {
 			d.Log.WarnContext(ctx, "window not returned; the broker takes it back by itself", "err", back)
 		}
 		return storeError{err}
 	}
 	d.count(stored, in.at)
+	if d.most *= 2; d.most > windowMessages {
+		d.most = 0
+	}
 	if err := window.Ack(ctx); err != nil {
 		return fmt.Errorf("dlq: ack window: %w", err)
 	}
@@ -254,12 +290,16 @@ func (d *Drain) drain(ctx context.Context, in *intake, window *rabbit.Window) er
 	if err := in.ledger.forgive(ctx, time.Now()); err != nil {
 		return storeError{err}
 	}
-	return nil
+	return in.ledger.yield(ctx, time.Now())
 }
 
-// idle looks up from an empty queue: is the lock still held, has somebody
-// paused the source elsewhere, can old receipts go.
+// idle looks up from a queue that has given nothing: is the lock still held, has
+// somebody paused the source elsewhere, can old receipts go.
 func (d *Drain) idle(ctx context.Context, ledger *ledger) error {
+	d.idled++
+	if ready, _, err := d.inspector.Depth(ctx, d.Source.Queue); err != nil || ready == 0 {
+		d.idled = 0
+	}
 	if err := d.mayDrain(ctx, ledger.conn); err != nil {
 		return err
 	}
@@ -267,6 +307,19 @@ func (d *Drain) idle(ctx context.Context, ledger *ledger) error {
 		return storeError{err}
 	}
 	return nil
+}
+
+// standing is what a session shows that is not in trouble.
+func (d *Drain) standing() trouble {
+	if d.idled < patient {
+		return trouble{state: SourceUp}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.reading.ready == nil {
+		return trouble{state: SourceUp}
+	}
+	return starved(d.Source, *d.reading.ready)
 }
 
 // mayDrain reads the source's settings, and returns errPaused if it is paused.

@@ -39,6 +39,7 @@ type ledger struct {
 	source  Source
 	returns returnNoter // may be nil
 
+	since    time.Time // when this turn began
 	lookedAt time.Time // since when this drain consumes
 	doubt    int       // receipts left by earlier ones
 	first    bool      // nothing but messages with such receipts has come since
@@ -49,24 +50,36 @@ type ledger struct {
 func openLedger(ctx context.Context, pool *pgxpool.Pool, source Source, returns returnNoter) (*ledger, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
+	conn, err := dialLedger(ctx, pool)
 	if err != nil {
-		return nil, fmt.Errorf("dlq: connect: %w", err)
+		return nil, err
 	}
-	// The server must notice soon when this machine is gone, and free the lock.
-	const sql = `
-		SELECT pg_try_advisory_lock(hashtextextended(current_schema() || ' drain ' || $1::text, 0)),
-			set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
-			set_config('tcp_keepalives_count', '3', false)`
 	var locked bool
-	if err = conn.QueryRow(ctx, sql, source.Name).Scan(&locked, nil, nil, nil); err == nil && !locked {
+	if err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock("+lockKey+")", source.Name).Scan(&locked); err == nil && !locked {
 		err = errElsewhere
 	}
 	if err != nil {
 		closeConn(conn)
 		return nil, fmt.Errorf("dlq: lock source: %w", err)
 	}
-	return &ledger{conn: conn, source: source, returns: returns}, nil
+	return &ledger{conn: conn, source: source, returns: returns, since: time.Now()}, nil
+}
+
+// dialLedger connects so that the server notices soon when this machine is gone,
+// and frees the lock.
+func dialLedger(ctx context.Context, pool *pgxpool.Pool) (*pgx.Conn, error) {
+	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
+	if err != nil {
+		return nil, fmt.Errorf("dlq: connect: %w", err)
+	}
+	const alive = `
+		SELECT set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
+			set_config('tcp_keepalives_count', '3', false)`
+	if _, err := conn.Exec(ctx, alive); err != nil {
+		closeConn(conn)
+		return nil, fmt.Errorf("dlq: connect: %w", err)
+	}
+	return conn, nil
 }
 
 func (l *ledger) close() { closeConn(l.conn) }

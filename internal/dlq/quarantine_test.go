@@ -146,7 +146,7 @@ func TestAStuckDrainGoesOnOnceMessagesAreTakenOff(t *testing.T) {
 	if d.noteReading(reading{ready: &two}); !hurried() {
 		t.Error("one was taken off: want no rest")
 	}
-	if pause := troubleOf(poison, paySource).slowest; pause > time.Minute {
+	if pause := troubleOf(poison, paySource).pace.slowest; pause > time.Minute {
 		t.Errorf("rests up to %v, want at most a minute", pause)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,6 +17,10 @@ import (
 type settings struct {
 	paused      bool
 	pausedBy    string
+	pausedAt    time.Time
+	confirmed   []string // the IDs of hazards
+	confirmedBy string
+	confirmedAt time.Time
 	lastDrained time.Time
 }
 
@@ -28,14 +33,16 @@ type querier interface {
 func readSettings(ctx context.Context, db querier, source string) (settings, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	const sql = `SELECT paused, coalesce(paused_by, ''), last_drained_at FROM source_settings WHERE source = $1`
+	const sql = `
+		SELECT paused, coalesce(paused_by, ''), paused_at, confirmed_hazards, coalesce(confirmed_by, ''), confirmed_at, last_drained_at
+		FROM source_settings WHERE source = $1`
 	var s settings
-	var drained *time.Time
-	err := db.QueryRow(ctx, sql, source).Scan(&s.paused, &s.pausedBy, &drained)
+	var paused, confirmed, drained *time.Time
+	err := db.QueryRow(ctx, sql, source).Scan(&s.paused, &s.pausedBy, &paused, &s.confirmed, &s.confirmedBy, &confirmed, &drained)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return settings{}, fmt.Errorf("dlq: read settings of %s: %w", source, err)
 	}
-	s.lastDrained = timeOr(drained)
+	s.pausedAt, s.confirmedAt, s.lastDrained = timeOr(paused), timeOr(confirmed), timeOr(drained)
 	return s, nil
 }
 
@@ -58,6 +65,26 @@ func writePaused(ctx context.Context, pool *pgxpool.Pool, source string, paused 
 		return audit.Write(ctx, tx, audit.Entry{
 			At: a.At, Actor: a.Actor, From: a.From, Act: act, Object: "source " + source,
 			Reason: displayable(a.Reason), Result: audit.ResultDone,
+		})
+	})
+}
+
+// writeConfirmed keeps which hazards somebody has seen and confirmed, in place
+// of an earlier confirmation, with its audit entry.
+func writeConfirmed(ctx context.Context, pool *pgxpool.Pool, source string, hazards []string, a Act) error {
+	const sql = `
+		INSERT INTO source_settings (source, confirmed_hazards, confirmed_by, confirmed_at)
+		VALUES (@source, @hazards::text[], @actor::text, @at::timestamptz)
+		ON CONFLICT (source) DO UPDATE
+		SET confirmed_hazards = excluded.confirmed_hazards, confirmed_by = excluded.confirmed_by, confirmed_at = excluded.confirmed_at`
+	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		args := pgx.NamedArgs{"source": source, "hazards": hazards, "actor": a.Actor, "at": a.At}
+		if _, err := tx.Exec(ctx, sql, args); err != nil {
+			return err
+		}
+		return audit.Write(ctx, tx, audit.Entry{
+			At: a.At, Actor: a.Actor, From: a.From, Act: audit.ActConfirm, Object: "source " + source,
+			Reason: displayable(a.Reason + " [" + strings.Join(hazards, ", ") + "]"), Result: audit.ResultDone,
 		})
 	})
 }

@@ -14,6 +14,9 @@ type Source struct {
 	// in which they say why a message failed.
 	FailureHeaders FailureHeaders
 	RunbookURL     string
+	// Terminal says that the configuration confirms whatever there is about the
+	// queue for which an operator would be asked first.
+	Terminal bool
 }
 
 // KeyFinder is one place where a business key may stand; exactly one of its
@@ -31,7 +34,7 @@ type SourceState string
 const (
 	SourceUp      SourceState = "up"
 	SourcePaused  SourceState = "paused"
-	SourceBlocked SourceState = "blocked" // Postgres does not take rows: nothing is drained, nothing is lost
+	SourceBlocked SourceState = "blocked" // store, queue or broker refuse: nothing is taken off the queue
 	SourceDown    SourceState = "down"    // the broker cannot be reached
 	SourceMissing SourceState = "missing" // the broker has no such queue
 )

@@ -9,17 +9,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// Warnings about a terminal queue: draining it may break something.
-const (
-	WarnDeadLetters    = "dead_letter_exchange" // it has a dead-letter exchange of its own
-	WarnTTL            = "message_ttl"          // its messages expire
-	WarnDeliveryLimit  = "delivery_limit"       // it deletes messages that are delivered too often
-	WarnOtherConsumers = "other_consumers"      // somebody else consumes it too
-)
-
-// Warnings is the closed list of warnings.
-var Warnings = []string{WarnDeadLetters, WarnTTL, WarnDeliveryLimit, WarnOtherConsumers}
-
 // SourceStatus is what a drain is doing now.
 type SourceStatus struct {
 	Name          string
@@ -31,16 +20,25 @@ type SourceStatus struct {
 	Unacked       *int64 // on the broker, or what this drain holds; nil: not known
 	LastDrainedAt time.Time
 	Warnings      []string // of the closed list
-	Paused        bool
-	PausedBy      string
+	// Hazards are what the source is not drained for until they are confirmed.
+	Hazards     []Hazard
+	ConfirmedBy string // who confirmed some, last
+	ConfirmedAt time.Time
+	Paused      bool
+	PausedBy    string
+	PausedAt    time.Time
 }
+
+// Unconfirmed returns the hazards that nobody has confirmed.
+func (s SourceStatus) Unconfirmed() []Hazard { return unconfirmed(s.Hazards) }
 
 // Status returns what the drain is doing now. It asks nobody.
 func (d *Drain) Status() SourceStatus {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.status
-	s.Warnings = slices.Clone(s.Warnings)
+	s.Hazards = d.hazards()
+	s.Warnings = d.warnings(s.Hazards)
 	if s.Unacked == nil && d.held != nil {
 		held := int64(d.held())
 		s.Unacked = &held
@@ -56,8 +54,9 @@ func (d *Drain) Pause(ctx context.Context, a Act) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.status.Paused, d.status.PausedBy = true, a.Actor
-	d.status.State, d.status.Why = SourcePaused, ""
+	d.status.Paused, d.status.PausedBy, d.status.PausedAt = true, a.Actor, a.At.UTC()
+	d.status.State, d.status.Why, d.kind = SourcePaused, "", "paused"
+	d.Metrics.up(d.Source.Name, false)
 	if d.stop != nil {
 		d.stop(errPaused)
 	}
@@ -70,7 +69,7 @@ func (d *Drain) Resume(ctx context.Context, a Act) error {
 		return fmt.Errorf("dlq: resume %s: %w", d.Source.Name, err)
 	}
 	d.mu.Lock()
-	d.status.Paused, d.status.PausedBy = false, ""
+	d.status.Paused, d.status.PausedBy, d.status.PausedAt = false, "", time.Time{}
 	d.mu.Unlock()
 	d.hurry()
 	return nil
@@ -84,25 +83,33 @@ func (d *Drain) hurry() {
 	}
 }
 
-// show sets the state, and says whether that is news; an operator's pause stays
-// on top of it.
-func (d *Drain) show(state SourceState, why string) bool {
+// show shows a trouble, or none; an operator's pause stays on top of it. What is
+// news and unexpected gets a line in the log, and so does its end.
+func (d *Drain) show(ctx context.Context, t trouble, err error) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.status.Paused && state != SourcePaused {
-		return false
+	if d.status.Paused && t.state != SourcePaused {
+		d.mu.Unlock()
+		return
 	}
-	news := d.status.State != state || d.status.Why != why
-	d.status.State, d.status.Why = state, why
-	d.Metrics.up(d.Source.Name, state == SourceUp)
-	return news
+	before := d.status.State
+	news := before != t.state || d.kind != t.kind
+	d.status.State, d.status.Why, d.kind = t.state, t.why, t.kind
+	d.Metrics.up(d.Source.Name, t.state == SourceUp)
+	d.mu.Unlock()
+	switch {
+	case news && t.unexpected:
+		d.Log.WarnContext(ctx, "drain interrupted", "state", t.state, "why", t.why, "err", err)
+	case before != SourceUp && t.state == SourceUp:
+		d.Log.InfoContext(ctx, "drain goes on")
+	}
 }
 
 // apply takes in what the store says of the source.
 func (d *Drain) apply(s settings) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.status.Paused, d.status.PausedBy = s.paused, s.pausedBy
+	d.status.Paused, d.status.PausedBy, d.status.PausedAt = s.paused, s.pausedBy, s.pausedAt
+	d.confirmed, d.status.ConfirmedBy, d.status.ConfirmedAt = s.confirmed, s.confirmedBy, s.confirmedAt
 	if s.lastDrained.After(d.status.LastDrainedAt) {
 		d.status.LastDrainedAt = s.lastDrained
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
@@ -18,12 +19,26 @@ type storeError struct{ err error }
 func (e storeError) Error() string { return e.err.Error() }
 func (e storeError) Unwrap() error { return e.err }
 
+// pace is how soon to try again what failed: ever more slowly, between the two.
+type pace struct{ quickest, slowest time.Duration }
+
+var (
+	paceSoon   = pace{250 * time.Millisecond, 15 * time.Second} // what ends by itself
+	paceLook   = pace{500 * time.Millisecond, 5 * time.Second}  // what somebody else has to do, seen at no cost
+	paceSlow   = pace{2 * time.Second, time.Minute}             // what each try has a price for
+	paceTurns  = pace{20 * time.Millisecond, 20 * time.Millisecond}
+	pacePaused = pace{time.Second, time.Second}
+)
+
 // trouble is what an interruption of the drain means.
 type trouble struct {
-	state             SourceState
-	why               string // for people: what happened, what is not done, what to do
-	unexpected        bool   // worth a line in the log
-	quickest, slowest time.Duration
+	state SourceState
+	// kind tells troubles apart: a sentence may differ with each try, and is no
+	// news then.
+	kind       string
+	why        string // for people: what happened, what is not done, what to do
+	unexpected bool   // worth a line in the log
+	pace       pace
 }
 
 // troubleOf puts an error that ended a session in words, and says how soon to
@@ -32,22 +47,52 @@ func troubleOf(err error, s Source) trouble {
 	var store storeError
 	switch {
 	case errors.Is(err, errPaused):
-		return trouble{state: SourcePaused, quickest: turn, slowest: turn}
+		return trouble{state: SourcePaused, kind: "paused", pace: pacePaused}
 	case errors.Is(err, errElsewhere):
-		return trouble{state: SourceUp, why: errElsewhere.Error(), quickest: 2 * turn, slowest: 2 * turn}
+		return standby
 	case errors.As(err, &store):
-		why := fmt.Sprintf("Postgres does not take messages (%v). They stay on the broker, and it is tried again.", store.err)
-		return trouble{SourceBlocked, displayable(why), true, 250 * time.Millisecond, 15 * time.Second}
-	case errors.Is(err, rabbit.ErrQueueMissing):
-		why := fmt.Sprintf("The broker has no queue %q. Nothing is drained until it is declared, or its name in the configuration is put right.", s.Queue)
-		return trouble{SourceMissing, why, true, 500 * time.Millisecond, 5 * time.Second}
-	case errors.Is(err, rabbit.ErrPoison):
-		why := fmt.Sprintf("The client library cannot read the headers of the message at the head of %q: they nest deeper than %d levels, have more than 8,192 elements, or are larger than a frame. "+
-			"Nothing behind it is drained. Take it off with the broker's management UI, or raise an issue; draining then goes on by itself.", s.Queue, maxNesting)
-		return trouble{SourceDown, why, true, 2 * turn, time.Minute}
+		return storeTrouble(store.err)
+	}
+	return brokerTrouble(err, s)
+}
+
+// standby is what a console shows while another one has its turn.
+var standby = trouble{
+	state: SourceUp, kind: "standby", why: "another console drains this source; this one takes turns", pace: paceTurns,
+}
+
+// brokerTrouble is troubleOf for what the broker or its queue is the cause of.
+func brokerTrouble(err error, s Source) trouble {
+	var hazards hazardError
+	if errors.As(err, &hazards) {
+		return hazards.trouble(s)
+	}
+	if wrong := (errWrongType{}); errors.As(err, &wrong) {
+		err = fmt.Errorf("%w: %w", rabbit.ErrWrongType, wrong)
+	}
+	for _, t := range brokerTroubles {
+		if errors.Is(err, t.err) {
+			why := strings.NewReplacer("{queue}", fmt.Sprintf("%q", s.Queue), "{err}", err.Error()).Replace(t.why)
+			return trouble{t.state, t.kind, displayable(why), true, t.pace}
+		}
 	}
 	why := fmt.Sprintf("The broker does not answer as it should (%v). Nothing is drained, and it is tried again.", err)
-	return trouble{SourceDown, displayable(why), true, 250 * time.Millisecond, 15 * time.Second}
+	return trouble{SourceDown, "down", displayable(why), true, paceSoon}
+}
+
+// trouble says what was found out about the queue, and what to do.
+func (e hazardError) trouble(s Source) trouble {
+	why := fmt.Sprintf("The queue %q may not be terminal: %s. Nothing is drained, since that could take messages out of a retry loop or away from others. "+
+		"If it is to be drained all the same, confirm it on the Sources page; else name the terminal queue in the configuration.", s.Queue, e)
+	return trouble{SourceBlocked, "not terminal: " + strings.Join(idsOf(e.hazards), " "), displayable(why), true, paceLook}
+}
+
+// starved is what to show where the queue has messages and gives this drain
+// none: it is subscribed, and that is all that can be done.
+func starved(s Source, ready int64) trouble {
+	why := fmt.Sprintf("The queue %q has %d messages and gives this console none: another consumer comes first "+
+		"(single active consumer, or one of a higher priority). Nothing is drained until that one is gone; the console is in the line.", s.Queue, ready)
+	return trouble{SourceBlocked, "starved", displayable(why), true, pacePaused}
 }
 
 // backoff spaces tries that fail one after the other; its zero value is ready.

@@ -2,6 +2,7 @@ package dlq
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
@@ -14,18 +15,23 @@ const (
 
 // reading is what is known of the queue on the broker; nil: not known.
 type reading struct {
+	at             time.Time
 	ready, unacked *int64
-	warnings       []string
+	missing        bool // there is no such queue
+	// checked says that the management API told how the queue is made, now; known,
+	// that it did so now or before.
+	checked, known bool
+	hazards        []Hazard
+	others         *int64 // consumers that are not of this product
+	wrongType      string // "" for a queue that can be drained
 }
 
 // watch keeps the reading of the queue fresh until ctx ends.
 func (d *Drain) watch(ctx context.Context) {
-	inspector := rabbit.NewInspector(d.URL, "dead letter office: depth of "+d.Source.Name)
-	defer inspector.Close()
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
-		d.noteReading(d.read(ctx, inspector))
+		d.noteReading(d.read(ctx))
 		select {
 		case <-ctx.Done():
 			return
@@ -34,13 +40,18 @@ func (d *Drain) watch(ctx context.Context) {
 	}
 }
 
-// noteReading keeps r for Status. A drain that is stuck and sees that somebody
-// took messages off the queue tries again at once.
+// noteReading keeps r for Status and for the drain. How the queue was made is
+// taken to be true until something else is heard. A drain that is stuck and
+// sees that somebody took messages off the queue tries again at once.
 func (d *Drain) noteReading(r reading) {
 	d.mu.Lock()
-	before := d.status.Ready
-	d.status.Ready, d.status.Unacked, d.status.Warnings = r.ready, r.unacked, r.warnings
-	fewer := d.stuck && d.status.State == SourceDown && before != nil && r.ready != nil && *r.ready < *before
+	before := d.reading
+	if !r.checked && !r.missing {
+		r.known, r.hazards, r.others, r.wrongType = before.known, before.hazards, before.others, before.wrongType
+	}
+	d.reading = r
+	d.status.Ready, d.status.Unacked = r.ready, r.unacked
+	fewer := d.stuck && before.ready != nil && r.ready != nil && *r.ready < *before.ready
 	d.mu.Unlock()
 	if fewer {
 		d.hurry()
@@ -50,41 +61,32 @@ func (d *Drain) noteReading(r reading) {
 // read asks the management API where there is one, and else, or where that
 // does not know, the broker itself. What neither tells is not known; why a
 // broker does not answer, the drain says.
-func (d *Drain) read(ctx context.Context, inspector *rabbit.Inspector) reading {
+func (d *Drain) read(ctx context.Context) reading {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
-	var r reading
+	r := reading{at: time.Now()}
 	if d.Management != nil {
 		facts, err := d.Management.Queue(ctx, d.Source.Queue)
+		r.missing = errors.Is(err, rabbit.ErrQueueMissing)
 		if err == nil {
-			r.warnings = warningsOf(facts)
+			r.checked, r.known, r.hazards, r.others = true, true, HazardsOf(facts), facts.OtherConsumers
+			r.wrongType = wrongType(facts.Type)
 		}
 		if err == nil && facts.StateKnown {
 			r.ready, r.unacked = &facts.Ready, &facts.Unacked
 			return r
 		}
 	}
-	if ready, _, err := inspector.Depth(ctx, d.Source.Queue); err == nil {
+	if ready, _, err := d.inspector.Depth(ctx, d.Source.Queue); err == nil {
 		r.ready = &ready
 	}
 	return r
 }
 
-// warningsOf says what makes a queue a doubtful thing to drain. One consumer
-// is the drain itself.
-func warningsOf(q rabbit.QueueFacts) []string {
-	var w []string
-	if q.DeadLetterExchange != nil {
-		w = append(w, WarnDeadLetters)
+// wrongType returns the type of a queue from which nothing can be taken off.
+func wrongType(kind string) string {
+	if kind == "stream" {
+		return kind
 	}
-	if q.MessageTTL != nil {
-		w = append(w, WarnTTL)
-	}
-	if q.DeliveryLimit != nil && *q.DeliveryLimit >= 0 && q.DeadLetterExchange == nil {
-		w = append(w, WarnDeliveryLimit)
-	}
-	if q.Consumers > 1 {
-		w = append(w, WarnOtherConsumers)
-	}
-	return w
+	return ""
 }
