@@ -65,6 +65,10 @@ test-e2e: assets services ## whole programs and pages, in Chromium
 	@scripts/ensure gcc=gcc,libc6-dev chromium=chromium,fonts-liberation,fonts-wqy-microhei
 	$(gotest) -timeout 12m ./e2e/...
 
+.PHONY: soak-drain
+soak-drain: assets services ## kill everything 250 times and compare the store with what was published (soak="-seed 7": that run)
+	go run ./e2e/soak $(soak)
+
 .PHONY: bench-drain
 bench-drain: assets services ## measure the drain beside the limits of broker and store (bench="-quick": in short)
 	go run ./bench/drain $(bench)

@@ -37,14 +37,23 @@ type link struct {
 // New starts a proxy to target (host:port) that ends with the test.
 func New(tb testing.TB, target string) *Proxy {
 	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	p, err := Open(target)
 	if err != nil {
 		tb.Fatalf("cutproxy: %v", err)
 	}
+	tb.Cleanup(p.Close)
+	return p
+}
+
+// Open is New where there is no test; Close ends the proxy.
+func Open(target string) (*Proxy, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
 	p := &Proxy{listener: listener, target: target, links: map[*link]struct{}{}}
 	p.pumps.Go(p.accept)
-	tb.Cleanup(p.close)
-	return p
+	return p, nil
 }
 
 // Addr returns where the proxy listens, as host:port.
@@ -79,7 +88,8 @@ func (p *Proxy) HoldAnswers(on bool) { p.answers.set(on) }
 
 // HoldAnswersAfter makes the proxy hold the answers from the moment in which a
 // client sends marker, which itself is forwarded. The channel returned is
-// closed at that moment. A marker counts if it comes within one write.
+// closed at that moment. A marker counts if it comes within one write; an empty
+// one never comes, which takes an earlier one back.
 func (p *Proxy) HoldAnswersAfter(marker []byte) <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +116,8 @@ func (p *Proxy) Connections() int {
 	return len(p.links)
 }
 
-func (p *Proxy) close() {
+// Close drops all connections and takes no more.
+func (p *Proxy) Close() {
 	p.listener.Close()
 	p.mu.Lock()
 	p.closed = true

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// postgres is a server of our own, durable as it comes, that may be killed.
+type postgres struct {
+	dir, bin string
+	port     int
+	owner    *syscall.Credential // nil: ourselves
+	process  *process
+}
+
+// startPostgres makes a cluster in dir and serves it.
+func startPostgres(ctx context.Context, dir string) (*postgres, error) {
+	p := &postgres{dir: filepath.Join(dir, "postgres")}
+	var err error
+	if p.bin, err = postgresPrograms(); err != nil {
+		return nil, err
+	}
+	if p.port, err = freePort(ctx); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(p.dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := p.own(); err != nil {
+		return nil, err
+	}
+	initdb := exec.CommandContext(ctx, filepath.Join(p.bin, "initdb"), "-D", p.data(), "--username=soak", "--auth=trust",
+		"--encoding=UTF8", "--locale=C.UTF-8")
+	initdb.SysProcAttr, initdb.Dir = &syscall.SysProcAttr{Credential: p.owner}, p.dir
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	return p, p.start(ctx)
+}
+
+// own gives the folder to the user that the server runs as: PostgreSQL refuses root.
+func (p *postgres) own() error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		u, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		return err
+	}
+	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
+	p.owner = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return errors.Join(err1, err2, os.Chown(p.dir, int(uid), int(gid))) //nolint:gosec // 32 bits
+}
+
+func (p *postgres) data() string { return filepath.Join(p.dir, "data") }
+func (p *postgres) addr() string { return "127.0.0.1:" + strconv.Itoa(p.port) }
+
+// url is the database by way of addr.
+func (p *postgres) url(addr string) string {
+	return "postgres://soak@" + addr + "/postgres?sslmode=disable"
+}
+
+// start serves, and returns when the server answers.
+func (p *postgres) start(ctx context.Context) error {
+	return until(ctx, startWithin, func(ctx context.Context) error {
+		if p.process == nil || p.process.ended() { // a first start may meet what a killed server left
+			if err := p.spawn(ctx); err != nil {
+				return err
+			}
+		}
+		conn, err := pgx.Connect(ctx, p.url(p.addr()))
+		if err != nil {
+			return err
+		}
+		return conn.Close(ctx)
+	})
+}
+
+func (p *postgres) spawn(ctx context.Context) (err error) {
+	cmd := command(ctx, filepath.Join(p.bin, "postgres"), "-D", p.data(), "-p", strconv.Itoa(p.port),
+		"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=", "-c", "shared_buffers=128MB")
+	cmd.SysProcAttr, cmd.Dir = &syscall.SysProcAttr{Credential: p.owner}, p.dir
+	p.process, err = launch(cmd, filepath.Join(filepath.Dir(p.dir), "postgres.log"))
+	return err
+}
+
+// kill ends all of the server's processes as a power cut would.
+func (p *postgres) kill() {
+	family := append([]int{p.process.cmd.Process.Pid}, childrenOf(p.process.cmd.Process.Pid)...)
+	for _, pid := range family {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
+	}
+	<-p.process.done
+}
+
+// close ends the server; nothing of it is wanted any more.
+func (p *postgres) close() error {
+	if p.process == nil || p.process.ended() {
+		return nil
+	}
+	return p.process.stop(syscall.SIGQUIT)
+}
+
+// childrenOf are the processes whose parent is pid.
+func childrenOf(pid int) []int {
+	var children []int
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
+	for _, path := range stats {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		_, rest, _ := strings.Cut(string(text), ") ")
+		fields := strings.Fields(rest)
+		if len(fields) < 2 || fields[1] != strconv.Itoa(pid) {
+			continue
+		}
+		if child, err := strconv.Atoi(strings.Split(path, "/")[2]); err == nil {
+			children = append(children, child)
+		}
+	}
+	return children
+}
+
+// postgresPrograms is the folder of the newest server on this machine.
+func postgresPrograms() (string, error) {
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // the pattern is well formed
+	newest, most := "", -1
+	for _, path := range found {
+		if version, err := strconv.Atoi(strings.Split(path, "/")[4]); err == nil && version > most {
+			newest, most = path, version
+		}
+	}
+	if newest != "" {
+		return filepath.Dir(newest), nil
+	}
+	path, err := exec.LookPath("initdb")
+	if err != nil {
+		return "", fmt.Errorf("PostgreSQL is not installed: %w", err)
+	}
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return "", err
+	}
+	return filepath.Dir(path), nil
+}
+
+const startWithin = 90 * time.Second
