@@ -45,7 +45,7 @@ func open(ctx context.Context, o options) (_ *bench, err error) {
 	if b.postgres, err = openPostgres(ctx, o); err != nil {
 		return nil, err
 	}
-	b.program, err = buildConsole(ctx, root, b.broker.url, addresses["MANAGEMENT"], b.postgres.url)
+	b.program, err = makeConsole(ctx, root, o.console, b.broker.url, addresses["MANAGEMENT"], b.postgres.url)
 	if err != nil {
 		return nil, err
 	}

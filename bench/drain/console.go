@@ -26,21 +26,24 @@ const (
 
 // program is the console's binary and settings.
 type program struct {
-	dir string
+	dir, binary string
 }
 
-// buildConsole builds the console as it is shipped, into a folder that close
-// deletes, and makes the schema.
-func buildConsole(ctx context.Context, root, brokerURL, management, databaseURL string) (*program, error) {
+// makeConsole builds the console as it is shipped, unless there is a binary,
+// into a folder that close deletes, and makes the schema.
+func makeConsole(ctx context.Context, root, binary, brokerURL, management, databaseURL string) (*program, error) {
 	dir, err := os.MkdirTemp("", "dlo-bench-console-")
 	if err != nil {
 		return nil, err
 	}
-	p := &program{dir}
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", p.binary(), "./cmd/console")
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return p, fmt.Errorf("build the console: %w\n%s", err, out)
+	p := &program{dir: dir, binary: binary}
+	if binary == "" {
+		p.binary = filepath.Join(dir, "console")
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", p.binary, "./cmd/console")
+		build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			return p, fmt.Errorf("build the console: %w\n%s", err, out)
+		}
 	}
 	settings := fmt.Sprintf(`
 server: {listen: "127.0.0.1:0", metrics_listen: "127.0.0.1:0"}
@@ -56,14 +59,13 @@ log: {level: info, format: json}
 	if err := os.WriteFile(p.settings(), []byte(settings), 0o600); err != nil {
 		return p, err
 	}
-	migrate := exec.CommandContext(ctx, p.binary(), "migrate", "--config", p.settings())
+	migrate := exec.CommandContext(ctx, p.binary, "migrate", "--config", p.settings())
 	if out, err := migrate.CombinedOutput(); err != nil {
 		return p, fmt.Errorf("console migrate: %w\n%s", err, out)
 	}
 	return p, nil
 }
 
-func (p *program) binary() string   { return filepath.Join(p.dir, "console") }
 func (p *program) settings() string { return filepath.Join(p.dir, "console.yaml") }
 func (p *program) close() error     { return os.RemoveAll(p.dir) }
 
@@ -83,7 +85,7 @@ func (p *program) start(ctx context.Context) (*console, error) {
 	}
 	// No context ends this process: stop does, in an orderly way.
 	c := &console{log: log, done: make(chan error, 1)}
-	c.cmd = exec.CommandContext(context.WithoutCancel(ctx), p.binary(), "serve", "--config", p.settings())
+	c.cmd = exec.CommandContext(context.WithoutCancel(ctx), p.binary, "serve", "--config", p.settings())
 	c.cmd.Stdout, c.cmd.Stderr = log, log
 	c.cmd.SysProcAttr = child()
 	if err := c.cmd.Start(); err != nil {

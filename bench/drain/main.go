@@ -27,6 +27,7 @@ type options struct {
 	parts              []string
 	postgres           string // of a server that is there; "": one of our own
 	dir                string // where our own keeps its files
+	console            string // a binary to measure; "": the one of this tree
 	markdown           bool
 	statements         bool
 	small, big, bulk   int // messages in the parts that watch the memory
@@ -66,11 +67,12 @@ func parse(args []string) (options, error) {
 	f := flag.NewFlagSet("drain", flag.ContinueOnError)
 	f.IntVar(&o.count, "count", 100_000, "messages in the queue")
 	f.IntVar(&o.naive, "naive", 3_000, "messages of the naive consumer")
-	f.IntVar(&o.runs, "runs", 3, "runs of each part; the median counts")
+	f.IntVar(&o.runs, "runs", 3, "runs of each part, one fewer above 4 KB; the median counts")
 	sizes := f.String("sizes", "1024,10240", "bytes of a body")
 	parts := f.String("parts", strings.Join(allParts, ","), "what to measure")
 	f.StringVar(&o.postgres, "postgres", "", "URL of a PostgreSQL `server` to use instead of starting one; its user must be superuser")
 	f.StringVar(&o.dir, "dir", "/var/tmp", "where the database is kept meanwhile: on a disk, not in memory")
+	f.StringVar(&o.console, "console", "", "a console `binary` to measure instead of building one")
 	f.BoolVar(&o.markdown, "markdown", false, "print the table as docs/performance.md has it")
 	f.BoolVar(&o.statements, "statements", false, "tell which SQL the drain spent its time on; that slows it a little")
 	quick := f.Bool("quick", false, "a fifth of everything, for development")

@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// longFrom is the size above which a run takes long, and varies less.
+const longFrom = 4 << 10
+
 // trial measures messages of one size.
 type trial struct {
 	*bench
@@ -22,13 +25,13 @@ type trial struct {
 func (t *trial) run(ctx context.Context) error {
 	if t.wants("broker") {
 		var err error
-		if t.consumer, err = fastest(ctx, t.broker, max(1, t.count/5), t.size); err != nil {
+		if t.consumer, err = fastest(ctx, t.broker, t.sample(), t.size); err != nil {
 			return err
 		}
 		t.report.note("plain consumer, %s: %s", sizeName(t.size), t.consumer)
 	}
-	for round := range t.runs {
-		if err := t.round(ctx, round == t.runs-1); err != nil {
+	for round := range t.rounds() {
+		if err := t.round(ctx, round == t.rounds()-1); err != nil {
 			return err
 		}
 	}
@@ -42,6 +45,22 @@ func (t *trial) run(ctx context.Context) error {
 	t.report.runs(t.size, "d", t.drains)
 	t.report.speeds(t.size, median(t.limits), median(t.stores), median(t.naives), median(t.drains))
 	return nil
+}
+
+// rounds is one fewer for what takes long.
+func (t *trial) rounds() int {
+	if t.size > longFrom {
+		return max(1, t.runs-1)
+	}
+	return t.runs
+}
+
+// sample is on how many messages the plain consumer's settings are tried.
+func (t *trial) sample() int {
+	if t.size > longFrom {
+		return max(1, t.count/10)
+	}
+	return max(1, t.count/5)
 }
 
 func (t *trial) round(ctx context.Context, last bool) error {
