@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -17,8 +18,8 @@ var ErrNotMarked = errors.New("the message is not marked as a possible copy")
 const (
 	// maxLookalikes bounds Lookalikes.Messages.
 	maxLookalikes = 20
-	// nearby is how many messages are looked at on either side of one, by the
-	// time of their deaths.
+	// nearby is how many messages of a business key are looked at, or of a
+	// source in each direction from one's death.
 	nearby = 2000
 )
 
@@ -72,9 +73,9 @@ func lookalikesSQL(m Message) string {
 	switch {
 	case !m.PossibleCopy:
 	case m.BusinessKey != "":
-		looked, around = `(SELECT count(*) FROM around)`, deathsAround("m.business_key = @key AND m.source = @source")
+		looked, around = `(SELECT count(*) FROM around)`, sameKey
 	default:
-		looked, around = `(SELECT count(*) FROM around)`, deathsAround("m.source = @source")
+		looked, around = `(SELECT count(*) FROM around)`, deathsAround()
 	}
 	return `WITH marked AS (
 			SELECT m.id, m.died_at, m.body_size, m.body_sha256 FROM dead_letters m
@@ -85,15 +86,22 @@ func lookalikesSQL(m Message) string {
 			ORDER BY abs(extract(epoch FROM died_at - @died::timestamptz)), id LIMIT @limit), ` + looked
 }
 
-// deathsAround selects the messages under a condition that died before and
-// after one.
-func deathsAround(condition string) string {
-	side := func(than, order string) string {
-		return `(SELECT m.id, m.died_at, m.body_size, m.body_sha256 FROM dead_letters m
-			WHERE ` + condition + ` AND m.died_at ` + than + ` @died::timestamptz
-			ORDER BY m.died_at ` + order + ` LIMIT @nearby)`
+// sameKey selects messages of the business key.
+const sameKey = `SELECT m.id, m.died_at, m.body_size, m.body_sha256 FROM dead_letters m
+	WHERE m.business_key = @key AND m.source = @source LIMIT @nearby`
+
+// deathsAround selects the messages of the source that died before and after
+// one: in each order that an index has.
+func deathsAround() string {
+	var sides []string
+	for _, state := range []string{"= 'open'", "<> 'open'"} {
+		for than, order := range map[string]string{"<=": "DESC", ">": "ASC"} {
+			sides = append(sides, `(SELECT m.id, m.died_at, m.body_size, m.body_sha256 FROM dead_letters m
+				WHERE m.source = @source AND m.state `+state+` AND m.died_at `+than+` @died::timestamptz
+				ORDER BY m.died_at `+order+`, m.id `+order+` LIMIT @nearby)`)
+		}
 	}
-	return side("<=", "DESC") + ` UNION ALL ` + side(">", "ASC")
+	return strings.Join(sides, ` UNION ALL `)
 }
 
 // NotACopy takes the mark of a possible copy off a message, by the word of
