@@ -63,7 +63,7 @@ func newOffice(ctx context.Context, c config.Config, reg prometheus.Registerer, 
 	if err := reg.Register(figures); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	o.loops = append(o.loops, figures.Run, o.replays.Run, o.pages.Run, dlq.NewSearchText(o.pool, o.log).Run)
+	o.loops = append(o.loops, figures.Run, o.replays.Run, o.pages.Run, dlq.NewSearchText(o.pool, o.drains.Busy, o.log).Run)
 	for _, d := range o.drains {
 		o.loops = append(o.loops, d.Run)
 	}

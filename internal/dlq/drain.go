@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -101,6 +102,9 @@ func NewDrain(o DrainOptions) *Drain {
 	}
 }
 
+// Busy says whether messages come in right now.
+func (d *Drain) Busy() bool { return d.busy.Load() }
+
 // Run drains until ctx ends, and then returns nil, after it has finished the
 // window in hand or given it back. Whatever goes wrong on the way shows in
 // Status, and is tried again.
@@ -182,6 +186,7 @@ func (d *Drain) session(ctx context.Context) error {
 		return err
 	}
 	defer d.hold(nil)
+	defer d.busy.Store(false)
 	defer consumer.Close()
 	d.hold(consumer.Held)
 	if err := d.checkTerminal(ctx); err != nil {
@@ -212,6 +217,7 @@ func (d *Drain) step(ctx context.Context, ledger *ledger, consumer *rabbit.Consu
 	defer func() { in.abandon(lasting) }()
 	waiting, done := context.WithTimeout(ctx, wait)
 	limits := rabbit.Limits{Messages: windowMessages, Bytes: windowBytes, Each: func(place int, delivery rabbit.Delivery) {
+		d.busy.Store(true)
 		if place == 0 { // the window is filled anew
 			in.abandon(lasting)
 			in = &intake{ledger: ledger, at: time.Now()}
@@ -233,6 +239,7 @@ func (d *Drain) step(ctx context.Context, ledger *ledger, consumer *rabbit.Consu
 	case context.Cause(ctx) != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, context.DeadlineExceeded):
+		d.busy.Store(false)
 		err = d.idle(ctx, ledger)
 	}
 	return err

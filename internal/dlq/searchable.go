@@ -54,12 +54,15 @@ func firstIDAt(t time.Time) uuid.UUID {
 // drain. Several consoles share the work.
 type SearchText struct {
 	pool *pgxpool.Pool
+	busy func() bool
 	log  *slog.Logger
 }
 
 // NewSearchText returns a maker of search text that does nothing until Run.
-func NewSearchText(pool *pgxpool.Pool, log *slog.Logger) *SearchText {
-	return &SearchText{pool: pool, log: log}
+// busy says whether this process drains something right now; of others their
+// windows tell.
+func NewSearchText(pool *pgxpool.Pool, busy func() bool, log *slog.Logger) *SearchText {
+	return &SearchText{pool: pool, busy: busy, log: log}
 }
 
 // Run makes search text until ctx ends, and then returns nil.
@@ -122,6 +125,9 @@ func (s *SearchText) window(ctx context.Context, now time.Time) (done bool, err 
 		var id uuid.UUID
 		var ids []byte
 		args := pgx.NamedArgs{"late": now.Add(-searchLag), "busy": now.Add(-searchQuiet)}
+		if s.busy() {
+			args["busy"] = time.Unix(0, 0)
+		}
 		if err := tx.QueryRow(ctx, sql, args).Scan(&id, &ids); err != nil {
 			if errors.Is(err, pgx.ErrNoRows) {
 				return nil

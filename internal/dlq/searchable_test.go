@@ -9,6 +9,8 @@ import (
 	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/pgtest"
 )
 
+func never() bool { return false }
+
 // searchText works off all windows as if the drain had paused.
 func searchText(t *testing.T, s *SearchText) {
 	t.Helper()
@@ -39,7 +41,7 @@ func TestTextIsFoundBeforeAndAfterItIsIndexed(t *testing.T) {
 		if err != nil || len(page.Messages) != 2 || !page.Bounded {
 			t.Errorf("%s: %d found by a short text (%v), want 2", when, len(page.Messages), err)
 		}
-		searchText(t, NewSearchText(pool, slog.New(slog.DiscardHandler)))
+		searchText(t, NewSearchText(pool, never, slog.New(slog.DiscardHandler)))
 		if n := number(t, pool, "SELECT count(*) FROM body_texts"); n != 2 {
 			t.Errorf("%d have search text, want the 2 that are text and not empty", n)
 		}
@@ -55,7 +57,8 @@ func TestSearchTextWaitsForTheDrainToPause(t *testing.T) {
 	t.Parallel()
 	pool := pgtest.New(t)
 	put(t, pool, paySource, delivery("a", arrival)) // its window is from the arrival's time
-	s := NewSearchText(pool, slog.New(slog.DiscardHandler))
+	drains := false
+	s := NewSearchText(pool, func() bool { return drains }, slog.New(slog.DiscardHandler))
 	for _, tt := range []struct {
 		after time.Duration
 		want  bool
@@ -65,6 +68,10 @@ func TestSearchTextWaitsForTheDrainToPause(t *testing.T) {
 		}
 	}
 	put(t, pool, paySource, delivery("b", arrival))
+	drains = true
+	if done, err := s.window(t.Context(), arrival.Add(searchLag-time.Second)); err != nil || done {
+		t.Errorf("while this process drains: %v (%v), want it to wait", done, err)
+	}
 	exec(t, pool, "INSERT INTO windows SELECT gen_random_uuid(), 'pay', $1, '', '', 0", arrival.Add(searchLag))
 	if done, err := s.window(t.Context(), arrival.Add(searchLag+time.Millisecond)); err != nil || !done {
 		t.Errorf("late: %v (%v), want it done although the drain is busy", done, err)
