@@ -13,6 +13,7 @@ import (
 
 func sourceOf(s config.Source) dlq.Source {
 	out := dlq.Source{Name: s.Name, Broker: s.Broker, Queue: s.Queue, RunbookURL: s.RunbookURL}
+	out.FailureHeaders = dlq.FailureHeaders(s.FailureHeaders)
 	if s.OriginalQueue != "auto" {
 		out.OriginalQueue = s.OriginalQueue
 	}

@@ -65,15 +65,17 @@ type Broker struct {
 
 // Source is one terminal queue.
 type Source struct {
-	Name            string      `yaml:"name"`
-	Broker          string      `yaml:"broker"`
-	Queue           string      `yaml:"queue"`
-	OriginalQueue   string      `yaml:"original_queue"` // auto, or a fixed name
-	Route           string      `yaml:"route"`          // auto, queue, exchange or replay_exchange
-	BusinessKey     []KeyFinder `yaml:"business_key"`
-	IdempotencyKeys []KeyUse    `yaml:"idempotency_keys"`
-	Guards          []Guard     `yaml:"guards"`
-	RunbookURL      string      `yaml:"runbook_url"`
+	Name          string      `yaml:"name"`
+	Broker        string      `yaml:"broker"`
+	Queue         string      `yaml:"queue"`
+	OriginalQueue string      `yaml:"original_queue"` // auto, or a fixed name
+	Route         string      `yaml:"route"`          // auto, queue, exchange or replay_exchange
+	BusinessKey   []KeyFinder `yaml:"business_key"`
+	// FailureHeaders are the headers in which its consumers say why they failed.
+	FailureHeaders  FailureHeaders `yaml:"failure_headers,omitempty"`
+	IdempotencyKeys []KeyUse       `yaml:"idempotency_keys"`
+	Guards          []Guard        `yaml:"guards"`
+	RunbookURL      string         `yaml:"runbook_url"`
 }
 
 // KeyFinder is one place where a business key may stand; one field is set.
@@ -81,6 +83,17 @@ type KeyFinder struct {
 	Body     string `yaml:"body,omitempty"`
 	Header   string `yaml:"header,omitempty"`
 	Property string `yaml:"property,omitempty"`
+}
+
+// FailureHeaders names the headers in which consumers of one's own making say
+// why a message failed; those that they do not write are left out.
+type FailureHeaders struct {
+	Type    string `yaml:"type,omitempty"`
+	Message string `yaml:"message,omitempty"`
+	Stack   string `yaml:"stack,omitempty"`
+	Retries string `yaml:"retries,omitempty"`
+	Queue   string `yaml:"queue,omitempty"`
+	Time    string `yaml:"time,omitempty"`
 }
 
 // KeyUse names a key space that a source's consumer uses.

@@ -98,6 +98,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"flag without its TTL", "ttl: 24h, ", "", "key_spaces.pay-success.ttl: is required for style flag"},
 		{"duration", "ttl: 24h", "ttl: one day", `line 21: "one day" is not a duration`},
 		{"negative duration", "ttl: 24h", "ttl: -1h", "is not a duration"},
+		{"one header for two things", "original_queue: auto", "failure_headers: {type: X-Why, message: X-Why}", "is the header of type already"},
+		{"a part of a failure that is none", "original_queue: auto", "failure_headers: {cause: X-Why}", `unknown key "cause"`},
 		{"replay into itself", "original_queue: auto", "original_queue: q.pay.dlx.terminal", "a replay would come straight back"},
 		{"open to all", `listen: "127.0.0.1:8080"`, `listen: "0.0.0.0:8080"`, "server.insecure_listen"},
 		{"address", `listen: "127.0.0.1:8080"`, `listen: "8080"`, "is not an address"},

@@ -34,8 +34,27 @@ func (c Config) validateSources(p *problems) {
 			p.url(path+".runbook_url", Secret(s.RunbookURL), "http", "https")
 		}
 		p.oneOf(path+".route", s.Route, "auto", "queue", "exchange", "replay_exchange")
+		s.FailureHeaders.validate(path+".failure_headers", p)
 		c.validateKeysOf(s, path, p)
 		c.validateGuardsOf(s, path, p)
+	}
+}
+
+func (h FailureHeaders) validate(path string, p *problems) {
+	names := map[string]string{}
+	for _, f := range []struct{ setting, name string }{
+		{"type", h.Type}, {"message", h.Message}, {"stack", h.Stack}, {"retries", h.Retries}, {"queue", h.Queue}, {"time", h.Time},
+	} {
+		if f.name == "" {
+			continue
+		}
+		if len(f.name) > 255 {
+			p.add(path+"."+f.setting, "is longer than the 255 bytes that AMQP allows for the name of a header")
+		}
+		if other, taken := names[f.name]; taken {
+			p.add(path+"."+f.setting, "is the header of %s already", other)
+		}
+		names[f.name] = f.setting
 	}
 }
 

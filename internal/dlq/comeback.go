@@ -71,8 +71,8 @@ type thread struct {
 type sending struct {
 	round   int                // the life that was sent
 	body    *[sha256.Size]byte // that was sent; nil: that of the life
-	queue   string // "": not known
-	settled bool   // its outcome was taken for final
+	queue   string             // "": not known
+	settled bool               // its outcome was taken for final
 }
 
 // Answers of thread.place.

@@ -47,19 +47,20 @@ func scanLife(row pgx.CollectableRow) (Life, error) {
 		return Life{}, err
 	}
 	l.RawHeaders = headers
-	l.Original = originAgain(l)
+	l.readAgain()
 	return l, nil
 }
 
-// originAgain completes the origin of a life from its headers: only the queue
-// is stored for each life.
-func originAgain(l Life) Origin {
-	o := Extract(rabbit.Delivery{Headers: l.Headers}, Source{}, l.DrainedAt).Original
-	if o.Queue == l.Original.Queue {
-		return o
+// readAgain completes the origin of a life from its headers, since only the
+// queue is stored for each life, and reads which of its times cannot be.
+func (l *Life) readAgain() {
+	again := Extract(rabbit.Delivery{Headers: l.Headers}, Source{}, l.DrainedAt)
+	l.ClockSaid = again.ClockSaid
+	if again.Original.Queue != l.Original.Queue {
+		fixed := Source{OriginalQueue: l.Original.Queue}
+		again = Extract(rabbit.Delivery{Headers: l.Headers}, fixed, l.DrainedAt)
 	}
-	fixed := Source{OriginalQueue: l.Original.Queue}
-	return Extract(rabbit.Delivery{Headers: l.Headers}, fixed, l.DrainedAt).Original
+	l.Original = again.Original
 }
 
 const lifeSQL = lifeSelect + ` WHERE m.id = @id AND l.round = CASE WHEN @round::integer = 0 THEN m.round ELSE @round END`

@@ -69,8 +69,11 @@ const reopenSQL = `
 		business_key = @business_key, reason = @reason,
 		failure_type = @failure_type, failure_message = @failure_message, extractor = @extractor,
 		retry_count = @retry_count, retry_count_source = @retry_count_source,
-		original_queue = @original_queue, original_exchange = @original_exchange,
-		original_routing_key = @original_routing_key, original_evidence = @original_evidence,
+		(original_queue, original_exchange, original_routing_key, original_evidence) = (
+			SELECT original_queue, original_exchange, original_routing_key, original_evidence
+			WHERE original_evidence = 'operator' -- until an operator says otherwise
+			UNION ALL SELECT @original_queue, @original_exchange, @original_routing_key, @original_evidence
+			LIMIT 1),
 		first_died_at = @first_died_at, died_at = @died_at, drained_at = @at,
 		content_type = @content_type, content_encoding = @content_encoding,
 		body_size = @body_size, body_sha256 = @body_sha256, body_preview = @body_preview
