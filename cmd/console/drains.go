@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
 )
@@ -36,6 +37,18 @@ func (d drains) Resume(ctx context.Context, name string, a dlq.Act) error {
 	}
 	return one.Resume(ctx, a)
 }
+
+// Confirm lets the source called name be drained in spite of its hazards.
+func (d drains) Confirm(ctx context.Context, name string, seen []string, a dlq.Act) error {
+	one, err := d.find(name)
+	if err != nil {
+		return err
+	}
+	return one.Confirm(ctx, seen, a)
+}
+
+// Busy says whether messages come in right now, from any source.
+func (d drains) Busy() bool { return slices.ContainsFunc(d, (*dlq.Drain).Busy) }
 
 func (d drains) find(name string) (*dlq.Drain, error) {
 	for _, one := range d {

@@ -70,16 +70,18 @@ type Drain struct {
 	idled    int
 	lookedAt time.Time // when it was last asked by AMQP who else consumes. Run's own.
 
+	busy atomic.Bool // messages come in
+
 	mu        sync.Mutex
 	status    SourceStatus
-	kind      string   // of the trouble that is shown; "": none
-	reading   reading  // the last one
-	foreign   bool     // somebody else consumes the queue, as AMQP tells
-	confirmed []string // the IDs of hazards that an operator has confirmed
-	held   func() int              // what the consumer holds; nil: none is open
-	stop   context.CancelCauseFunc // ends the session at hand; nil: there is none
-	acked  []uuid.UUID             // windows proven to be acked whose receipts are still there
-	stuck  bool                    // the message at the head of the queue cannot be read
+	kind      string                  // of the trouble that is shown; "": none
+	reading   reading                 // the last one
+	foreign   bool                    // somebody else consumes the queue, as AMQP tells
+	confirmed []string                // the IDs of hazards that an operator has confirmed
+	held      func() int              // what the consumer holds; nil: none is open
+	stop      context.CancelCauseFunc // ends the session at hand; nil: there is none
+	acked     []uuid.UUID             // windows proven to be acked whose receipts are still there
+	stuck     bool                    // the message at the head of the queue cannot be read
 }
 
 // NewDrain returns a drain that does nothing until it is Run.

@@ -33,7 +33,7 @@ func laddered(n int) rabbit.Delivery {
 		},
 		Body: fmt.Appendf(nil, `{"orderNo":"PO%012d","userId":%d,"amount":"129.50","status":"SUCCESS","items":[%s],"note":"付款超时"}`,
 			n, n%9973, fmt.Sprintf(`{"sku":"%08x","name":"item number %d","quantity":%d,"price":"%d.90"},{"sku":"%08x","attributes":{"color":"blue","size":"%d","origin":"shenzhen","warehouse":"wh-%d","carrier":"sf-express","tracking":"SF%010d","weight":"%d.2kg","fragile":false}},{"sku":"%08x","attributes":{"color":"red","size":"%d","origin":"hangzhou","warehouse":"wh-%d","carrier":"yto","tracking":"YT%010d","weight":"%d.7kg","fragile":true}},{"sku":"%08x","attributes":{"color":"green","size":"%d","origin":"chengdu","warehouse":"wh-%d","carrier":"zto","tracking":"ZT%010d","weight":"%d.1kg"}}`,
-			n*7919, n%100, n%7, n%300, n*104729, n%50, n%12, n*31, n%9, n*15485863, n%50, n%12, n*37, n%9, n*32452843, n%50, n%12, n*41, n%9)),
+				n*7919, n%100, n%7, n%300, n*104729, n%50, n%12, n*31, n%9, n*15485863, n%50, n%12, n*37, n%9, n*32452843, n%50, n%12, n*41, n%9)),
 	}
 }
 
