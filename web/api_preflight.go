@@ -116,6 +116,8 @@ func (s *Server) apiPreflightMany(c echo.Context) error {
 	if verdicts == nil {
 		verdicts = map[replay.Verdict]int{}
 	}
-	return ok(c, map[string]any{"total": counts.Total, "verdicts": verdicts, "destinations": destinations, "left": counts.Left,
-		"possible_copies": counts.PossibleCopies})
+	return ok(c, map[string]any{
+		"total": counts.Total, "verdicts": verdicts, "destinations": destinations, "left": counts.Left,
+		"possible_copies": counts.PossibleCopies,
+	})
 }

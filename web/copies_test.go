@@ -61,8 +61,10 @@ func TestAPossibleCopyIsSentOnlyWithATickOfItsOwn(t *testing.T) {
 func TestARefusedCopyTellsProgramsAndPeopleWhatToDo(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	pre := replay.Preflight{MessageID: sample.CopyID, Verdict: replay.WillRun, Consent: replay.SentOverride, PossibleCopy: true,
-		Lookalikes: dlq.Lookalikes{Messages: []dlq.Message{{ID: sample.WillRunID, State: dlq.Open}}}}
+	pre := replay.Preflight{
+		MessageID: sample.CopyID, Verdict: replay.WillRun, Consent: replay.SentOverride, PossibleCopy: true,
+		Lookalikes: dlq.Lookalikes{Messages: []dlq.Message{{ID: sample.WillRunID, State: dlq.Open}}},
+	}
 	o.replays.Err = &replay.PossibleCopyError{Preflight: pre}
 	path := v1 + "/messages/" + sample.CopyID + "/replay"
 	w := o.json(http.MethodPost, path, `{"reason":"r"}`)

@@ -25,7 +25,7 @@ const (
 	ActSettle   = "settle"
 	ActPause    = "pause"
 	ActResume   = "resume"
-	ActConfirm  = "confirm" // that a source is drained in spite of what was found out about its queue
+	ActConfirm  = "confirm"    // that a source is drained in spite of what was found out about its queue
 	ActNotACopy = "not_a_copy" // the mark of a possible copy was taken off
 	ActReimport = "reimport"   // out of quarantine, into the store as any other
 	ActEdit     = "edit"       // what a replay sends is not, byte for byte, what died

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-d2bf649b/dead-letter-office/internal/audit"
 )
 
-// ErrNotMarked: the message is not marked as a possible copy.
+// ErrNotMarked says that the message is not marked as a possible copy.
 var ErrNotMarked = errors.New("the message is not marked as a possible copy")
 
 const (
