@@ -28,11 +28,22 @@ type sourceJSON struct {
 	Why           *string         `json:"why"`
 	Paused        bool            `json:"paused"`
 	PausedBy      *string         `json:"paused_by"`
+	PausedAt      *time.Time      `json:"paused_at"`
 	Depth         depthJSON       `json:"depth"`
 	Quarantined   int64           `json:"quarantined"`
 	OldestOpenAt  *time.Time      `json:"oldest_open_at"`
 	LastDrainedAt *time.Time      `json:"last_drained_at"`
 	Warnings      []string        `json:"warnings"`
+	Hazards       []hazardJSON    `json:"hazards"`
+	ConfirmedBy   *string         `json:"confirmed_by"`
+	ConfirmedAt   *time.Time      `json:"confirmed_at"`
+}
+
+type hazardJSON struct {
+	ID        string  `json:"id"`
+	Kind      string  `json:"kind"`
+	Detail    *string `json:"detail"`
+	Confirmed bool    `json:"confirmed"`
 }
 
 type depthJSON struct {
@@ -42,11 +53,16 @@ type depthJSON struct {
 }
 
 func newSourceJSON(s dlq.SourceStatus, f dlq.SourceFigures) sourceJSON {
+	hazards := make([]hazardJSON, len(s.Hazards))
+	for i, h := range s.Hazards {
+		hazards[i] = hazardJSON{h.ID(), h.Kind, orNull(h.Detail), h.Confirmed}
+	}
 	return sourceJSON{
-		s.Name, s.Queue, s.Broker, s.State, orNull(s.Why), s.Paused, orNull(s.PausedBy),
+		s.Name, s.Queue, s.Broker, s.State, orNull(s.Why), s.Paused, orNull(s.PausedBy), timeOrNull(s.PausedAt),
 		depthJSON{f.Open, s.Ready, s.Unacked},
 		f.Quarantined, timeOrNull(f.OldestOpen),
 		timeOrNull(lastDrained(s, f)), append([]string{}, s.Warnings...),
+		hazards, orNull(s.ConfirmedBy), timeOrNull(s.ConfirmedAt),
 	}
 }
 
@@ -73,7 +89,24 @@ func (s *Server) apiTurn(c echo.Context, do func(context.Context, string, dlq.Ac
 	if err := readOptionalJSON(c, &in); err != nil {
 		return err
 	}
-	status, err := s.turnSource(c, in.Reason, do)
+	return s.apiTurned(c, in.Reason, do)
+}
+
+// apiConfirm lets a source be drained in spite of what was found out about its
+// queue: of the hazards given, or of all that there are.
+func (s *Server) apiConfirm(c echo.Context) error {
+	var in struct {
+		Reason  string   `json:"reason"`
+		Hazards []string `json:"hazards"`
+	}
+	if err := readOptionalJSON(c, &in); err != nil {
+		return err
+	}
+	return s.apiTurned(c, in.Reason, s.confirming(in.Hazards))
+}
+
+func (s *Server) apiTurned(c echo.Context, reason string, do func(context.Context, string, dlq.Act) error) error {
+	status, err := s.turnSource(c, reason, do)
 	if err != nil {
 		return err
 	}

@@ -238,6 +238,7 @@ func TestARequestThatCannotBeTakenNamesTheField(t *testing.T) {
 		{"an override that is no verdict", "POST", message + "/replay", `{"reason":"r","override":["always"]}`, 422, "invalid", "override"},
 		{"a pause without a reason", "POST", v1 + "/sources/points/pause", `{"reason":" "}`, 422, "invalid", "reason"},
 		{"a pause without a body", "POST", v1 + "/sources/points/pause", "", 422, "invalid", "reason"},
+		{"a confirmation without a reason", "POST", v1 + "/sources/points/confirm", `{}`, 422, "invalid", "reason"},
 		{"a resumption without a reason", "POST", v1 + "/sources/points/resume", `{}`, 422, "invalid", "reason"},
 		{"a parameter that is none", "GET", v1 + "/messages?stat=open", "", 400, "bad_query", "stat"},
 		{"a parameter of another operation", "GET", v1 + "/replays?state=open", "", 400, "bad_query", "state"},
@@ -461,6 +462,11 @@ func TestOutcomesNotesSettlementsAndPausesByTheAPI(t *testing.T) {
 		t.Errorf("the resumed source is %v", got)
 	}
 	o.call(t, "POST", v1+"/sources/nope/pause", `{"reason":"r"}`, http.StatusNotFound)
+	wantCode(t, o.json("POST", v1+"/sources/points/confirm", `{"reason":"r","hazards":["message_ttl=60000"]}`), http.StatusConflict, "new_hazard")
+	wantCode(t, o.json("POST", v1+"/sources/pay-success/confirm", `{"reason":"r"}`), http.StatusConflict, "nothing_to_confirm")
+	if got := o.call(t, "POST", v1+"/sources/points/confirm", `{"reason":"seen"}`, http.StatusOK); got["state"] != "paused" || got["confirmed_by"] != "anna" {
+		t.Errorf("the confirmed source is %v", got)
+	}
 }
 
 func TestWhatIsNotThereYetIsAProblemToo(t *testing.T) {

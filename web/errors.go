@@ -52,6 +52,8 @@ var failures = []struct {
 	{dlq.ErrNotFound, failure{http.StatusNotFound, "not_found"}},
 	{dlq.ErrBadState, failure{http.StatusConflict, "bad_state"}},
 	{dlq.ErrNotMarked, failure{http.StatusConflict, "not_marked"}},
+	{dlq.ErrNothingToConfirm, failure{http.StatusConflict, "nothing_to_confirm"}},
+	{dlq.ErrNewHazard, failure{http.StatusConflict, "new_hazard"}},
 	{dlq.ErrBadCursor, failure{http.StatusBadRequest, "bad_cursor"}},
 	{replay.ErrClaimLost, failure{http.StatusConflict, "claim_lost"}},
 	{replay.ErrKeyChanged, failure{http.StatusConflict, "key_changed"}},
@@ -66,6 +68,8 @@ var failures = []struct {
 	{rabbit.ErrBlocked, failure{http.StatusServiceUnavailable, "broker_unavailable"}},
 	{replay.ErrNoEvidence, failure{http.StatusServiceUnavailable, "probe_unavailable"}},
 	{replay.ErrNotSent, failure{http.StatusConflict, "not_sent"}}, // after what may have caused it
+	{replay.ErrNotAgreed, failure{http.StatusConflict, "not_agreed"}},
+	{replay.ErrNoUnit, failure{http.StatusConflict, "no_unit"}},
 	{replay.ErrPossibleCopy, failure{http.StatusConflict, "possible_copy"}},
 	{replay.ErrNotItsKey, failure{http.StatusUnprocessableEntity, "not_its_key"}},
 	{replay.ErrNotReleasable, failure{http.StatusConflict, "not_releasable"}},

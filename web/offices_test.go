@@ -59,6 +59,9 @@ func (d down) Statuses() []dlq.SourceStatus {
 }
 func (down) Pause(context.Context, string, dlq.Act) error  { return nil }
 func (down) Resume(context.Context, string, dlq.Act) error { return nil }
+func (down) Confirm(context.Context, string, []string, dlq.Act) error {
+	return nil
+}
 
 func TestADrainThatIsDownIsSaidFirst(t *testing.T) {
 	t.Parallel()
@@ -82,6 +85,38 @@ func TestNamesWithAnyCharacterMakeWorkingAddresses(t *testing.T) {
 	}
 }
 
+func TestAQueueThatMayNotBeTerminalAsksFirst(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.sources.Wait()
+	doc := page(t, o.get("/sources"), http.StatusOK)
+	wantText(t, doc, "#source-refunds", "blocked Pause… This may not be a terminal queue. Nothing is drained until somebody confirms that it is to be:")
+	wantText(t, doc, "#source-refunds", "expire after 60000 ms")
+	wantText(t, doc, "#source-order-callback", "Drained all the same: confirmed by")
+	wantNone(t, doc, "#source-order-callback "+testid("confirm-hazards"))
+	doc = page(t, o.get("/sources/refunds/confirm"), http.StatusOK)
+	wantText(t, doc, "h1", "Drain refunds all the same")
+	seen := doc.Find(`input[name="hazard"]`)
+	if seen.Length() != 3 {
+		t.Fatalf("the form names %d hazards, want all 3", seen.Length())
+	}
+	page(t, o.form("/sources/refunds/confirm", "reason", "it is the last queue", "hazard", "message_ttl=5"), http.StatusConflict)
+	fields := []string{"reason", "it is the last queue"}
+	for i := range seen.Length() {
+		fields = append(fields, "hazard", seen.Eq(i).AttrOr("value", ""))
+	}
+	page(t, o.form("/sources/refunds/confirm", fields[2:]...), http.StatusUnprocessableEntity)
+	if w := o.form("/sources/refunds/confirm", fields...); w.Code != http.StatusSeeOther {
+		t.Fatalf("answer is %d %s", w.Code, w.Body)
+	}
+	doc = page(t, o.get("/sources"), http.StatusOK)
+	wantText(t, doc, "#source-refunds", "Drained all the same: confirmed by anna")
+	page(t, o.form("/sources/refunds/confirm", fields...), http.StatusConflict)
+	if doc := page(t, o.get("/sources/pay-success/confirm"), http.StatusOK); doc.Find(testid("confirm-button")).Length() > 0 {
+		t.Error("there is nothing to confirm, and yet a button for it")
+	}
+}
+
 func TestASourceIsPausedAndResumedWithAReason(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -91,7 +126,7 @@ func TestASourceIsPausedAndResumedWithAReason(t *testing.T) {
 	}
 	doc := page(t, o.get("/sources"), http.StatusOK)
 	wantText(t, doc, "#source-pay-success", "paused Resume… Paused by anna.")
-	wantText(t, doc, "#source-order-callback", "Messages in the terminal queue expire")
+	wantText(t, doc, "#source-order-callback", "Messages in the queue expire after 604800000 ms")
 	wantText(t, doc, testid("effective"), "amqp://dlo:***@broker")
 	if w := o.form("/sources/pay-success/resume", "reason", "done"); w.Code != http.StatusSeeOther {
 		t.Errorf("answer is %d", w.Code)

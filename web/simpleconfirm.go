@@ -24,6 +24,7 @@ type confirmPage struct {
 	frame
 	Heading  string
 	Text     sentence
+	Points   []string // what to know first
 	Rows     []confirmRow
 	Fields   []fact // hidden
 	Choices  []option

@@ -17,6 +17,7 @@ type sources interface {
 	Statuses() []dlq.SourceStatus
 	Pause(ctx context.Context, name string, a dlq.Act) error
 	Resume(ctx context.Context, name string, a dlq.Act) error
+	Confirm(ctx context.Context, name string, seen []string, a dlq.Act) error
 }
 
 // figureReader counts what is open.
@@ -34,11 +35,15 @@ type sourcesPage struct {
 }
 
 type sourcePanel struct {
-	Name     string
-	State    mark
-	Why      string
-	Facts    []fact
+	Name  string
+	State mark
+	Why   string
+	Facts []fact
+	// Ask heads the warnings where the source waits for a confirmation.
+	Ask      string
 	Warnings []string
+	Confirm  *button
+	Said     string // who confirmed them, and when
 	Open     string
 	OpenHref string
 	Drained  stamp
@@ -76,20 +81,56 @@ func (s *Server) sourcePanel(f frame, status dlq.SourceStatus, figures dlq.Sourc
 		{f.T("sources.unacked"), numberOf(status.Unacked)},
 		{f.T("sources.quarantined"), number(figures.Quarantined)},
 	}
-	if status.Paused {
+	p.Warnings = f.sourceWarnings(status)
+	open := len(status.Unconfirmed()) > 0
+	switch {
+	case status.Paused && status.PausedAt.IsZero():
 		p.Why = f.T("sources.paused_by", "Actor", status.PausedBy)
+	case status.Paused:
+		p.Why = f.T("sources.paused_since", "Actor", status.PausedBy, "Since", f.at(status.PausedAt).Text)
+	case open && status.State == dlq.SourceBlocked:
+		p.Ask, p.Why = f.T("sources.unconfirmed"), ""
 	}
-	for _, w := range status.Warnings {
-		p.Warnings = append(p.Warnings, f.of("source_warning", w))
+	if !open && len(status.Hazards) > 0 && status.ConfirmedBy != "" {
+		p.Said = f.T("sources.confirmed_by", "Actor", status.ConfirmedBy, "When", f.at(status.ConfirmedAt).Text)
 	}
-	if f.May("operate") {
-		act := "pause"
-		if status.Paused {
-			act = "resume"
-		}
-		p.Act = &button{Text: f.T("sources." + act), Href: f.to("sources", status.Name, act), Icon: act}
+	if !f.May("operate") {
+		return p
+	}
+	act := "pause"
+	if status.Paused {
+		act = "resume"
+	}
+	p.Act = &button{Text: f.T("sources." + act), Href: f.to("sources", status.Name, act), Icon: act}
+	if open {
+		p.Confirm = &button{Text: f.T("sources.confirm"), Href: f.to("sources", status.Name, "confirm"), Icon: "check"}
 	}
 	return p
+}
+
+// sourceWarnings says what is doubtful about the queue of a source.
+func (f frame) sourceWarnings(status dlq.SourceStatus) []string {
+	var all []string
+	for _, h := range status.Hazards {
+		all = append(all, f.hazard(h))
+	}
+	known := func(kind string) bool {
+		return slices.ContainsFunc(status.Hazards, func(h dlq.Hazard) bool { return h.Kind == kind })
+	}
+	for _, w := range status.Warnings {
+		if !known(w) {
+			all = append(all, f.hazard(dlq.Hazard{Kind: w}))
+		}
+	}
+	return all
+}
+
+func (f frame) hazard(h dlq.Hazard) string {
+	detail := h.Detail
+	if detail == "" && h.Kind == dlq.WarnDeadLetters {
+		detail = f.T("sources.default_exchange")
+	}
+	return f.T("source_warning."+h.Kind, "Detail", detail)
 }
 
 func lastDrained(s dlq.SourceStatus, f dlq.SourceFigures) time.Time {
@@ -115,6 +156,40 @@ func (s *Server) confirmSource(c echo.Context, act string) error {
 	p.Title, p.Button = p.Heading, p.Heading
 	p.Text = p.S("confirm."+act+"_text", "Queue", code(status.Queue))
 	return render(c, http.StatusOK, confirmView(p))
+}
+
+// confirmHazards shows what speaks against draining a source. The form carries
+// what was shown: what is found out meanwhile is not confirmed with it.
+func (s *Server) confirmHazards(c echo.Context) error {
+	status, err := s.statusOf(param(c, "name"))
+	if err != nil {
+		return err
+	}
+	p := confirmPage{frame: s.frame(c, "sources", ""), Action: s.links.to("sources", status.Name, "confirm"), Icon: "check", Danger: true, Back: s.links.source(status.Name)}
+	p.Heading = p.T("confirm.confirm", "Name", status.Name)
+	p.Title, p.Button = p.Heading, p.Heading
+	p.Text = p.S("confirm.confirm_text", "Queue", code(status.Queue))
+	for _, h := range status.Hazards {
+		p.Points = append(p.Points, p.hazard(h))
+		p.Fields = append(p.Fields, fact{"hazard", h.ID()})
+	}
+	if len(status.Unconfirmed()) == 0 {
+		p.Text, p.Button = plain(p.T("confirm.confirm_nothing")), ""
+	}
+	return render(c, http.StatusOK, confirmView(p))
+}
+
+func (s *Server) confirmedHazards(c echo.Context) error {
+	form, err := c.FormParams()
+	if err != nil {
+		return malformed("", "the form cannot be read")
+	}
+	return s.turn(c, s.confirming(form["hazard"]))
+}
+
+// confirming confirms what was seen; nil: all there is.
+func (s *Server) confirming(seen []string) func(context.Context, string, dlq.Act) error {
+	return func(ctx context.Context, name string, a dlq.Act) error { return s.Sources.Confirm(ctx, name, seen, a) }
 }
 
 func (s *Server) pauseSource(c echo.Context) error  { return s.turn(c, s.Sources.Pause) }

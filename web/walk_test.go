@@ -30,6 +30,7 @@ func everyPage() map[string]int {
 		"/keys": 200, "/keys?key=" + hostileKey: 200, "/keys?key=" + sample.KeyOf("P20260928310"): 200, "/keys?key=" + url.QueryEscape(sample.Hostile): 404,
 		"/keys/release?key=" + hostileKey: 200, "/keys/release?key=" + sample.KeyOf("P20260928310"): 200,
 		"/sources": 200, "/sources/points/pause": 200, "/sources/points/resume": 200, "/sources/nope/pause": 404,
+		"/sources/points/confirm": 200, "/sources/pay-success/confirm": 200, "/sources/nope/confirm": 404,
 		"/audit": 200, "/audit?object=" + url.QueryEscape("message "+sample.Hostile): 200, "/audit?before=0": 400, "/nope": 404, "/" + url.PathEscape(sample.Hostile): 404,
 	}
 	for _, id := range sampleIDs {
@@ -161,13 +162,13 @@ func TestPagesOfReadersOfferNoActs(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t, as("viewer"))
 	for path, status := range everyPage() {
-		if status != http.StatusOK || strings.HasSuffix(path, "/replay") || strings.HasSuffix(path, "/release") || strings.Contains(path, "/pause") ||
+		if status != http.StatusOK || strings.HasSuffix(path, "/replay") || strings.HasSuffix(path, "/release") || strings.Contains(path, "/pause") || strings.HasSuffix(path, "/confirm") ||
 			strings.Contains(path, "/resume") || strings.Contains(path, "discard") || strings.Contains(path, "restore") || strings.Contains(path, "settle") || strings.Contains(path, "not_a_copy") || strings.Contains(path, "reimport") || strings.Contains(path, "/keys/release") {
 			continue
 		}
 		doc := page(t, o.get(path), http.StatusOK)
 		wantNone(t, doc, `form[method="post"]:not([action="/preferences"])`)
-		wantNone(t, doc, `a[href*="/replay"]:not([href^="/replays"]), a[href*="/release"], a[href*="/discard"], a[href*="/pause"], a[href*="/settle"]`)
+		wantNone(t, doc, `a[href*="/replay"]:not([href^="/replays"]), a[href*="/release"], a[href*="/discard"], a[href*="/pause"], a[href*="/confirm"], a[href*="/settle"]`)
 		wantNone(t, doc, testid("discard-selected"))
 	}
 }

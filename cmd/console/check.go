@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/config"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/keys"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
 	"github.com/seed-d2bf649b/dead-letter-office/migrations"
@@ -126,6 +127,11 @@ func (k *checker) source(ctx context.Context, s config.Source, url string, m *ra
 	}
 	facts, err := m.Queue(ctx, s.Queue)
 	k.line("management of "+s.Broker, fmt.Sprintf("%s: %d unacked", s.Queue, facts.Unacked), err)
+	for _, h := range dlq.HazardsOf(facts) {
+		if s.Terminal != "confirmed" {
+			fmt.Fprintf(k.s.stdout, "note  %-28s is not drained until it is confirmed on the Sources page: %s\n", "source "+s.Name, h)
+		}
+	}
 }
 
 func (k *checker) businessDatabases(ctx context.Context, c config.Config) {

@@ -118,6 +118,7 @@ func (o *office) buildDrains(c config.Config, reg prometheus.Registerer) {
 		o.drains = append(o.drains, dlq.NewDrain(dlq.DrainOptions{
 			Source: sourceOf(s), URL: urls[s.Broker], Management: o.management[s.Broker],
 			Pool: o.pool, Returns: o.replays, Metrics: metrics, Log: o.log,
+			Grace: time.Duration(c.Server.Grace) * 3 / 4,
 		}))
 	}
 }

@@ -12,7 +12,7 @@ import (
 // Settings in the domain's own types: packages know nothing of the file.
 
 func sourceOf(s config.Source) dlq.Source {
-	out := dlq.Source{Name: s.Name, Broker: s.Broker, Queue: s.Queue, RunbookURL: s.RunbookURL}
+	out := dlq.Source{Name: s.Name, Broker: s.Broker, Queue: s.Queue, RunbookURL: s.RunbookURL, Terminal: s.Terminal == "confirmed"}
 	out.FailureHeaders = dlq.FailureHeaders(s.FailureHeaders)
 	if s.OriginalQueue != "auto" {
 		out.OriginalQueue = s.OriginalQueue

@@ -76,6 +76,9 @@ type Source struct {
 	IdempotencyKeys []KeyUse       `yaml:"idempotency_keys"`
 	Guards          []Guard        `yaml:"guards"`
 	RunbookURL      string         `yaml:"runbook_url"`
+	// Terminal is auto, which looks at the queue and asks where it may not be
+	// terminal, or confirmed, which drains it in any case.
+	Terminal string `yaml:"terminal"`
 }
 
 // KeyFinder is one place where a business key may stand; one field is set.
@@ -217,6 +220,7 @@ func (c *Config) fill() {
 		s := &c.Sources[i]
 		s.OriginalQueue = orElse(s.OriginalQueue, "auto")
 		s.Route = orElse(s.Route, "auto")
+		s.Terminal = orElse(s.Terminal, "auto")
 	}
 	for i := range c.KeySpaces {
 		k := &c.KeySpaces[i]

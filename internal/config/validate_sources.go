@@ -34,6 +34,7 @@ func (c Config) validateSources(p *problems) {
 			p.url(path+".runbook_url", Secret(s.RunbookURL), "http", "https")
 		}
 		p.oneOf(path+".route", s.Route, "auto", "queue", "exchange", "replay_exchange")
+		p.oneOf(path+".terminal", s.Terminal, "auto", "confirmed")
 		s.FailureHeaders.validate(path+".failure_headers", p)
 		c.validateKeysOf(s, path, p)
 		c.validateGuardsOf(s, path, p)

@@ -43,8 +43,8 @@ func (h Hazard) ID() string {
 	return h.Kind + "=" + h.Detail
 }
 
-// sentence says what the hazard is, of "the queue …".
-func (h Hazard) sentence() string {
+// String says what the hazard is, of a queue named before.
+func (h Hazard) String() string {
 	switch h.Kind {
 	case WarnDeadLetters:
 		return fmt.Sprintf("it has a dead-letter exchange of its own (%s)", strconv.Quote(h.Detail))
@@ -104,7 +104,7 @@ type hazardError struct{ hazards []Hazard }
 func (e hazardError) Error() string {
 	said := make([]string, len(e.hazards))
 	for i, h := range e.hazards {
-		said[i] = h.sentence()
+		said[i] = h.String()
 	}
 	return strings.Join(said, "; ")
 }

@@ -33,7 +33,7 @@ func run(listen, base, color string) error {
 	defer stop()
 	store := sample.NewStore()
 	pages, err := web.New(web.Options{
-		Messages: store, Sources: sample.NewSources(), Replays: &sample.Replays{Store: store}, Audit: sample.Log{}, Reimports: store, Spaces: sample.Spaces,
+		Messages: store, Sources: sample.NewSources().Wait(), Replays: &sample.Replays{Store: store}, Audit: sample.Log{}, Reimports: store, Spaces: sample.Spaces,
 		Runbooks:    map[string]string{"pay-success": "https://runbooks.example/pay"},
 		Environment: web.Environment{Name: "PRODUCTION", Color: color}, BasePath: base, Effective: sample.Effective,
 		Actor: func(*http.Request) (auth.Actor, error) {
