@@ -25,6 +25,7 @@ import (
 type options struct {
 	seed                 uint64
 	kills, dense, broker int // in each phase
+	blackouts            int // likewise
 	within               time.Duration
 	dir, console         string
 	race, keep           bool
@@ -51,6 +52,7 @@ func parse(args []string) (options, error) {
 	f.IntVar(&o.kills, "kills", 200, "of console, connections and Postgres, one at a time")
 	f.IntVar(&o.dense, "dense", 40, "the same, without time to recover")
 	f.IntVar(&o.broker, "broker", 12, "kills of the broker")
+	f.IntVar(&o.blackouts, "blackouts", 4, "kills of the consoles and then of the broker")
 	f.DurationVar(&o.within, "within", 30*time.Minute, "the longest that a run may take")
 	f.StringVar(&o.dir, "dir", "/var/tmp", "where everything is kept meanwhile")
 	f.StringVar(&o.console, "console", "", "a console to use instead of building one")

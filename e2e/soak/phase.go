@@ -23,13 +23,14 @@ type play struct {
 	last  string // what was struck last
 }
 
-// The three phases: kills of console, connections and Postgres with time to
-// recover after each; the same without; kills of the broker.
+// The phases: kills of console, connections and Postgres with time to recover
+// after each; the same without; kills of the broker; kills of all.
 func phases(o options) []phase {
 	return []phase{
 		{"single", "console, connections, Postgres; one kill at a time", o.kills, single},
 		{"dense", "the same, kill upon kill", o.dense, dense},
 		{"broker", "the broker, while it drains", o.broker, brokerKills},
+		{"blackout", "both consoles at an ack, and later the broker", o.blackouts, blackouts},
 	}
 }
 
@@ -79,7 +80,7 @@ func (w *world) turn(ctx context.Context, p *play, size int, f fault) error {
 		p.kills++
 	}
 	w.kinds[f.name]++
-	if p.turns%20 == 0 {
+	if p.turns%20 == 0 || p.phase.kills < 20 {
 		w.tell(ctx, p)
 	}
 	return late
@@ -169,6 +170,44 @@ func brokerKills(ctx context.Context, w *world, p *play) error {
 			f = withConsole
 		}
 		if err := w.turn(ctx, p, 200+w.random.IntN(400), f); err != nil {
+			return err
+		}
+		if err := w.awaitDry(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// blackouts kill the consoles when a broker has just heard an ack, let it write
+// that down and take twins of what was acked, and kill it before anyone looks:
+// then it says of all that it has that it delivered it before.
+func blackouts(ctx context.Context, w *world, p *play) error {
+	atAck := at(amqpLine, ackSent, func(_ context.Context, w *world, _ *console) error {
+		for _, c := range w.consoles {
+			c.process.kill()
+		}
+		return nil
+	})
+	f := fault{"consoles killed at an ack, and later the broker", 1, false, func(ctx context.Context, w *world) error {
+		if err := atAck(ctx, w); err != nil {
+			return err
+		}
+		if err := w.publisher.burst(ctx, p.deck.deal(2+w.random.IntN(100), true)); err != nil {
+			return err
+		}
+		if err := rest(ctx, 8*time.Second); err != nil { // acks of the last seconds would be forgotten
+			return err
+		}
+		w.broker.kill()
+		if err := w.broker.start(ctx); err != nil {
+			return err
+		}
+		return w.start(ctx)
+	}}
+	for p.kills < p.phase.kills {
+		p.turns = 7 // all alike
+		if err := w.turn(ctx, p, 20+w.random.IntN(400), f); err != nil {
 			return err
 		}
 		if err := w.awaitDry(ctx); err != nil {

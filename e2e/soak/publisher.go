@@ -20,6 +20,7 @@ type publisher struct {
 	seed   uint64
 	broker *broker
 	queues []queue
+	one    sync.Mutex // one burst after the other
 	conn   *amqp.Connection
 	ch     *amqp.Channel
 
@@ -31,6 +32,8 @@ type publisher struct {
 // burst publishes messages in pieces, with short breaks, and returns when the
 // broker has confirmed each or lost the connection.
 func (p *publisher) burst(ctx context.Context, numbers []int) error {
+	p.one.Lock()
+	defer p.one.Unlock()
 	for len(numbers) > 0 {
 		piece := numbers[:min(40, len(numbers))]
 		numbers = numbers[len(piece):]

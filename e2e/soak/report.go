@@ -36,12 +36,14 @@ func newReport(o options) *report {
 		Bench:   "soak-drain",
 		Figures: map[string]int{"seed": int(o.seed)}, //nolint:gosec // one that was given as a small number
 		Targets: map[string]bound{
-			"kills": atLeast(o.kills + o.dense + o.broker), "missing": atMost(0), "surplus_unmarked": atMost(0), "altered": atMost(0),
-			"single_surplus": atMost(0),
-			"hits":           atLeast(1), "recognised": atLeast(1),
+			"kills": atLeast(o.kills + o.dense + o.broker + o.blackouts), "missing": atMost(0), "surplus_unmarked": atMost(0), "altered": atMost(0),
+			"hits": atLeast(1), "recognised": atLeast(1),
 		},
 		Met:  map[string]bool{},
 		rows: [][]string{{"phase", "kills", "published", "stored", "missing", "surplus", "marked", "twins marked", "altered"}},
+	}
+	if o.kills > 0 {
+		r.Targets["single_surplus"] = atMost(0)
 	}
 	if o.broker > 0 {
 		r.Targets["broker_kills"] = atLeast(o.broker)

@@ -34,7 +34,7 @@ type world struct {
 }
 
 // drainWithin bounds the wait for the drain to catch up.
-const drainWithin = 90 * time.Second
+const drainWithin = 60 * time.Second
 
 // openWorld starts everything. Close what it returns, also with an error.
 func openWorld(ctx context.Context, o options) (*world, error) {
