@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -81,7 +80,7 @@ func dialThrough(ctx context.Context, rawURL, name string, wrap func(*conn, net.
 	stop()
 	if err != nil {
 		c.cut()
-		return nil, fmt.Errorf("rabbit: connect to %s: %w: %w", redacted(rawURL), ErrUnavailable, err)
+		return nil, fmt.Errorf("rabbit: connect to %s: %w", redacted(rawURL), dialError(err))
 	}
 	c.Connection = connection
 	return c, nil
@@ -158,28 +157,4 @@ func redacted(rawURL string) string {
 	}
 	u.RawQuery, u.Fragment = "", ""
 	return u.Redacted()
-}
-
-// callError turns what a call on a channel came back with into an error that
-// callers can tell apart.
-func callError(err error) error {
-	var e *amqp.Error
-	if !errors.As(err, &e) {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	switch {
-	case e.Code == amqp.NotFound && !strings.Contains(e.Reason, "home node"):
-		return fmt.Errorf("%w: %s", ErrQueueMissing, e.Reason)
-	case unreadable(e):
-		return fmt.Errorf("%w: %s", ErrPoison, e.Reason)
-	}
-	return fmt.Errorf("%w: %s", ErrUnavailable, e.Reason)
-}
-
-// unreadable reports whether the client library gave up on what the broker
-// sent. It wraps every end of a connection in code 501, a lost socket too, so
-// that only the text tells them apart.
-func unreadable(e *amqp.Error) bool {
-	return !e.Server && e.Code == amqp.FrameError &&
-		(strings.Contains(e.Reason, amqp.ErrFrameTooLarge.Reason) || strings.Contains(e.Reason, amqp.ErrSyntax.Reason))
 }

@@ -53,6 +53,7 @@ func (l Limits) withDefaults() Limits {
 type Consumer struct {
 	conn     *conn
 	prefetch prefetch
+	counted  string // the queue that has counted a subscription of ours
 
 	mu     sync.Mutex
 	window *Window
@@ -177,8 +178,10 @@ func (c *Consumer) fill(ctx context.Context, w *Window, l Limits) error {
 		if err != nil || (ready == 0 && len(w.deliveries) > 0) {
 			return err
 		}
-		s := &subscription{window: w, tag: tagOf(i), prefetch: max(1, min(n, ready)), limit: l.Bytes, each: l.Each}
-		err = s.run(ctx)
+		s := &subscription{window: w, tag: tagOf(i), prefetch: max(1, min(n, ready)), limit: l.Bytes, each: l.Each, counted: c.counted == w.queue}
+		if err = s.run(ctx); s.counted {
+			c.counted = w.queue
+		}
 		c.prefetch.saw(s.received, s.largest)
 		if err != nil || s.received < s.prefetch {
 			return err

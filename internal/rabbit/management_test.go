@@ -36,7 +36,7 @@ func TestQueueFactsOfARealBroker(t *testing.T) {
 	})
 	want := rabbit.QueueFacts{
 		Ready: 1, Type: "quorum", DeadLetterExchange: new("dlx"), DeadLetterRoutingKey: new("k"),
-		DeadLetterExchangeType: "fanout", DeliveryLimit: new(int64(7)), StateKnown: true,
+		DeadLetterExchangeType: "fanout", DeliveryLimit: new(int64(7)), OtherConsumers: new(int64(0)), StateKnown: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("facts (-want +got):\n%s", diff)

@@ -12,6 +12,13 @@ import (
 // it has. To give up on one has its price: see Consumer.fill.
 const promise = time.Second
 
+const (
+	// streamLooks is how often to look again whether a queue is a stream, and
+	// streamPause how long to wait before.
+	streamLooks = 2
+	streamPause = 250 * time.Millisecond
+)
+
 // subscription is one basic.consume … basic.cancel that fills a window.
 type subscription struct {
 	window   *Window
@@ -20,6 +27,7 @@ type subscription struct {
 	limit    int64 // bytes of the window
 	each     func(place int, d Delivery)
 
+	counted    bool // the queue has counted a subscription of ours: it is no stream
 	deliveries <-chan amqp.Delivery
 	received   int
 	largest    int64
@@ -33,8 +41,16 @@ func (s *subscription) run(ctx context.Context) error {
 	if err := s.start(); err != nil {
 		return s.window.failure(err)
 	}
+	if err := s.checkType(ctx); err != nil {
+		return err
+	}
 	if ended := s.collect(ctx); ended {
 		return s.endedByBroker()
+	}
+	if s.received > 0 {
+		if err := s.checkType(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
 	}
 	if err := s.cancel(); err != nil {
 		return s.window.failure(err)
@@ -50,6 +66,33 @@ func (s *subscription) start() error {
 	deliveries, err := s.window.channel.Consume(s.window.queue, s.tag, false, false, false, false, nil)
 	s.deliveries = deliveries
 	return err
+}
+
+// checkType makes sure that the queue is no stream. AMQP has no question for
+// that; but a stream counts no consumers, and all other queues count this one. A
+// quorum queue whose leader does not answer counts neither it nor messages, so
+// that without messages, ready or received, nothing is certain yet.
+func (s *subscription) checkType(ctx context.Context) error {
+	for look := 0; !s.counted; look++ {
+		q, err := s.window.ask()
+		switch {
+		case err != nil:
+			return err
+		case q.Consumers > 0:
+			s.counted = true
+			return nil
+		case q.Messages == 0 && s.received == 0:
+			return nil
+		case look == streamLooks:
+			return refusal{ErrWrongType, "it keeps what is acked, so that it cannot be drained"}
+		}
+		select {
+		case <-time.After(streamPause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }
 
 // collect takes what the queue has said it has, or waits for a first message. It
@@ -92,7 +135,7 @@ func (s *subscription) cancel() error {
 
 // take puts d into the window if it fits.
 func (s *subscription) take(d amqp.Delivery) {
-	delivery, size := received(d, s.window.conn.headers().take(d.DeliveryTag))
+	delivery, size := received(d, s.window.headers.take(d.DeliveryTag))
 	s.received++
 	s.largest = max(s.largest, size)
 	if !s.window.add(delivery, size, s.limit) {
@@ -129,5 +172,5 @@ func (s *subscription) endedByBroker() error {
 	if _, err := w.ready(); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: the broker ended the subscription", ErrUnavailable)
+	return refusal{ErrCancelled, "nothing had come by then"}
 }

@@ -11,7 +11,7 @@ import (
 // subscribed is a subscription for n messages, to a window that has one already.
 func subscribed(n int, deliveries <-chan amqp.Delivery) *subscription {
 	w := &Window{deliveries: make([]Delivery, 1), seen: 1}
-	return &subscription{window: w, prefetch: n, limit: 1 << 20, deliveries: deliveries}
+	return &subscription{each: func(int, Delivery) {}, window: w, prefetch: n, limit: 1 << 20, deliveries: deliveries}
 }
 
 func TestWhatTheQueueHasPromisedIsWaitedFor(t *testing.T) {

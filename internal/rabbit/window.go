@@ -16,6 +16,7 @@ type Window struct {
 	channel *amqp.Channel
 	closed  chan *amqp.Error
 	queue   string
+	headers *headerQueue // of the deliveries on the channel
 	settled atomic.Bool
 
 	deliveries []Delivery
@@ -32,7 +33,7 @@ func (c *conn) window(queue string) (*Window, error) {
 		return nil, callError(err)
 	}
 	return &Window{
-		conn: c, channel: ch, queue: queue,
+		conn: c, channel: ch, queue: queue, headers: c.headers(),
 		closed: ch.NotifyClose(make(chan *amqp.Error, 1)),
 	}, nil
 }
@@ -78,12 +79,17 @@ func (w *Window) settle(verb string, send func(tag uint64) error) error {
 // ready asks the queue how many messages it has to give. The answer comes after
 // everything that was sent on this channel before has been worked off.
 func (w *Window) ready() (int, error) {
+	q, err := w.ask()
+	return q.Messages, err
+}
+
+func (w *Window) ask() (amqp.Queue, error) {
 	defer w.conn.cutAfter(callTimeout)()
 	q, err := w.channel.QueueDeclarePassive(w.queue, false, false, false, false, nil)
 	if err != nil {
-		return 0, w.failure(err)
+		return amqp.Queue{}, w.failure(err)
 	}
-	return q.Messages, nil
+	return q, nil
 }
 
 // waitReady is ready, but gives a queue that has less than enough for the
