@@ -136,8 +136,11 @@ func (c *Consumer) Close() error {
 // next fills a window, and fills it anew where more came than fits: all of it
 // goes back first, so that nothing is out beside the window.
 func (c *Consumer) next(ctx context.Context, queue string, l Limits) (*Window, error) {
-	for {
+	for refilled := false; ; refilled = true {
 		w, err := c.open(ctx, queue, l)
+		if err == nil {
+			w.Refilled = refilled
+		}
 		if !errors.Is(err, errOverflow) {
 			return w, err
 		}

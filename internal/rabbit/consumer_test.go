@@ -446,7 +446,11 @@ func TestBodiesThatOutgrowWhatWasLearntGoBack(t *testing.T) {
 		c := dialConsumer(t, v.URL)
 		limits := rabbit.Limits{Messages: 100, Bytes: limit, Linger: 100 * time.Millisecond}
 		fill(t, v, "q", 100)
-		if err := nextWindow(t, c, "q", limits).Ack(t.Context()); err != nil {
+		w := nextWindow(t, c, "q", limits)
+		if w.Refilled {
+			t.Error("the first window says that it was filled anew")
+		}
+		if err := w.Ack(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 8 {
@@ -459,6 +463,9 @@ func TestBodiesThatOutgrowWhatWasLearntGoBack(t *testing.T) {
 			w := nextWindow(t, c, "q", limits)
 			if n := len(w.Deliveries()); n > 1 {
 				t.Errorf("window of %d large messages; want one", n)
+			}
+			if first := len(seen) == 0; first != w.Refilled {
+				t.Errorf("window behind %d large messages: filled anew %v; want it for the first alone", len(seen), w.Refilled)
 			}
 			seen[w.Deliveries()[0].Body[0]] = true
 			if err := w.Ack(t.Context()); err != nil {

@@ -12,6 +12,10 @@ import (
 // Window is a run of deliveries that belong together: the broker forgets or
 // takes back all of them at once.
 type Window struct {
+	// Refilled says that the window was filled anew after it had overflowed: what
+	// had come by then went back first, so that Redelivered means nothing here.
+	Refilled bool
+
 	conn    *conn
 	channel *amqp.Channel
 	closed  chan *amqp.Error
