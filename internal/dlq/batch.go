@@ -70,7 +70,7 @@ func (l *ledger) rehearse(ctx context.Context, letters []*letter) error {
 	return err
 }
 
-// write writes all of a window but the lives that were streamed.
+// write writes all of a window but what was streamed.
 func (l *ledger) write(
 	ctx context.Context, tx pgx.Tx, letters []*letter, at time.Time, write func(context.Context, pgx.Tx, *batch) error,
 ) (*batch, error) {
@@ -91,21 +91,23 @@ func (l *ledger) write(
 
 // writeAll writes a batch, or fails as a whole.
 func (l *ledger) writeAll(ctx context.Context, tx pgx.Tx, b *batch) error {
-	source := l.source.Name
-	err := copyRows(ctx, tx, "dead_letters", deadLetterColumns, b.fresh, func(x *letter) []any { return x.deadLetter(source) })
-	if err != nil {
+	fresh := slices.DeleteFunc(slices.Clone(b.fresh), func(x *letter) bool { return x.streamed })
+	if err := l.copyFresh(ctx, tx, fresh); err != nil {
 		return err
 	}
 	if err := l.reopen(ctx, tx, b.reborn); err != nil {
 		return err
 	}
-	var lives []*letter
-	for _, x := range slices.Concat(b.fresh, b.reborn) {
-		if !x.streamed {
-			lives = append(lives, x)
-		}
+	return copyRows(ctx, tx, "lives", lifeColumns, b.reborn, (*letter).life)
+}
+
+// copyFresh writes letters that are messages of their own.
+func (l *ledger) copyFresh(ctx context.Context, tx pgx.Tx, letters []*letter) error {
+	if err := copyRows(ctx, tx, "lives", lifeColumns, letters, (*letter).life); err != nil {
+		return err
 	}
-	return copyRows(ctx, tx, "lives", lifeColumns, lives, (*letter).life)
+	row := func(x *letter) []any { return x.deadLetter(l.source.Name) }
+	return copyRows(ctx, tx, "dead_letters", deadLetterColumns, letters, row)
 }
 
 // writeEach writes a batch letter by letter, and quarantines those that are

@@ -24,8 +24,6 @@ const (
 	turn = time.Second
 	// firstTurn is shorter, so that it is soon known whether the queue is there.
 	firstTurn = 100 * time.Millisecond
-	// maxTrial bounds what is kept of a window that the store did not take.
-	maxTrial = 50
 	// defaultGrace is the Grace of a drain that is not told another one.
 	defaultGrace = 15 * time.Second
 	// patient is how often a queue that has messages may give none before that is
@@ -59,8 +57,8 @@ type Drain struct {
 	// single is how many windows of one message are still to come: behind a
 	// message that cannot be read a larger window never ends well. Run's own.
 	single int
-	// trial is what the store did not take last time, or its start. It is
-	// rehearsed before the broker is asked again: each window that is given back
+	// trial is what the store did not take last time, or its start, which is
+	// halved with each rehearsal that fails. It is rehearsed before the broker is asked again: each window that is given back
 	// uses up what a quorum queue allows a message. Run's own.
 	trial []*letter
 	// most bounds the windows after one that the store did not take: no more is
@@ -180,6 +178,8 @@ func (d *Drain) session(ctx context.Context) error {
 	}
 	defer ledger.close()
 	if err := ledger.rehearse(ctx, d.trial); err != nil {
+		d.trial = d.trial[:(len(d.trial)+1)/2] // it may take less
+		d.most = len(d.trial)
 		return storeError{err}
 	}
 	d.trial = nil
@@ -278,7 +278,7 @@ func (d *Drain) step(ctx context.Context, ledger *ledger, consumer *rabbit.Consu
 func (d *Drain) drain(ctx context.Context, in *intake, window *rabbit.Window) error {
 	stored, err := in.store(ctx)
 	if err != nil {
-		d.trial = in.letters[:min(len(in.letters), maxTrial)]
+		d.trial = in.letters
 		d.most = len(d.trial)
 		if back := window.Return(ctx); back != nil {
 			d.Log.WarnContext(ctx, "window not returned; the broker takes it back by itself", "err", back)

@@ -37,8 +37,13 @@ type SourceFigures struct {
 
 // OpenCounts returns for each source that the store knows what is open and
 // quarantined in it, and when it was last drained; the other figures are zero.
-// It is cheap.
+// It is cheap: where counting takes long, because much is open, the last answer
+// serves as long as it takes for counting to cost little.
 func (s *Store) OpenCounts(ctx context.Context) (map[string]SourceFigures, error) {
+	return s.counts.get(func() (map[string]SourceFigures, error) { return s.countOpen(ctx) })
+}
+
+func (s *Store) countOpen(ctx context.Context) (map[string]SourceFigures, error) {
 	// Sources of messages are found by hopping through their index, one by one.
 	const sql = `
 		WITH RECURSIVE hop AS (

@@ -8,19 +8,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// streamAhead is how many letters may wait for Postgres while a window fills.
-const streamAhead = 256
+// streamed is how many letters go to Postgres at a time while a window fills;
+// as many again may wait.
+const streamed = 500
 
-// intake brings one window into the store while it still fills: the lives of
-// ordinary letters go to Postgres as they come, all else once the window is
-// complete. Nothing is seen by others before the commit.
+// intake brings one window into the store while it still fills: ordinary letters
+// go to Postgres as they come, all others once the window is complete. Nothing
+// is seen by others before the commit.
 type intake struct {
 	ledger  *ledger
 	at      time.Time // when the window began
 	letters []*letter
 
 	tx     pgx.Tx
-	lives  chan *letter // closed once the window is complete
+	stream chan *letter // closed once the window is complete
 	copied chan error   // the stream's end, and how it ended
 	err    error        // why there is no transaction
 }
@@ -35,7 +36,7 @@ func (in *intake) take(ctx context.Context, x *letter) {
 		return
 	}
 	select {
-	case in.lives <- x:
+	case in.stream <- x:
 		x.streamed = true
 	case err := <-in.copied:
 		in.err = err
@@ -52,33 +53,50 @@ func (l *letter) ordinary() bool {
 	return !back
 }
 
-// begin opens the transaction and the stream of lives.
+// begin opens the transaction and the stream.
 func (in *intake) begin(ctx context.Context) {
 	if in.tx, in.err = in.ledger.conn.Begin(ctx); in.err != nil {
 		return
 	}
-	in.lives, in.copied = make(chan *letter, streamAhead), make(chan error, 1)
-	go func() {
-		_, err := in.tx.CopyFrom(ctx, pgx.Identifier{"lives"}, lifeColumns, pgx.CopyFromFunc(func() ([]any, error) {
-			if x, ok := <-in.lives; ok {
-				return x.life(), nil
-			}
-			return nil, nil
-		}))
-		in.copied <- err
-	}()
+	stream, copied := make(chan *letter, streamed), make(chan error, 1)
+	in.stream, in.copied = stream, copied
+	go func() { copied <- in.copy(ctx, stream) }()
+}
+
+// copy writes what comes, some hundred letters at a time.
+func (in *intake) copy(ctx context.Context, stream <-chan *letter) error {
+	for {
+		letters := receive(stream, streamed)
+		if len(letters) == 0 {
+			return nil
+		}
+		if err := in.ledger.copyFresh(ctx, in.tx, letters); err != nil {
+			return err
+		}
+	}
+}
+
+// receive returns the next n letters, and fewer only at the stream's end.
+func receive(stream <-chan *letter, n int) []*letter {
+	var letters []*letter
+	for x := range stream {
+		if letters = append(letters, x); len(letters) == n {
+			break
+		}
+	}
+	return letters
 }
 
 // endStream waits until what was streamed has arrived.
 func (in *intake) endStream() {
-	if in.lives == nil {
+	if in.stream == nil {
 		return
 	}
-	close(in.lives)
+	close(in.stream)
 	if in.err == nil {
 		in.err = <-in.copied
 	}
-	in.lives = nil
+	in.stream = nil
 }
 
 // abandon forgets a window that did not come to its end.

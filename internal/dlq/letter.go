@@ -22,7 +22,7 @@ type letter struct {
 	bodyIsText  bool
 	bodyPreview *string
 	quarantine  string
-	streamed    bool // its life is with Postgres, in the transaction at hand
+	streamed    bool // it is with Postgres, in the transaction at hand
 
 	// Where it belongs, decided while it is stored.
 	id           uuid.UUID

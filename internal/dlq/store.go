@@ -13,7 +13,8 @@ import (
 
 // Store finds and changes the dead letters of one database.
 type Store struct {
-	pool *pgxpool.Pool
+	pool   *pgxpool.Pool
+	counts dear[map[string]SourceFigures]
 }
 
 // NewStore returns the store kept in pool's schema.
