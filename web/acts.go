@@ -56,7 +56,7 @@ func (p *messagePage) acts(m dlq.Message, attempts []replay.Item, pre replay.Pre
 // freeOnceReleased reports that nothing is left to agree to once the releasable
 // keys are gone.
 func freeOnceReleased(pre replay.Preflight) bool {
-	return replay.ConsentFor(pre.AfterRelease) == replay.SentFreely && !pre.PossibleCopy
+	return replay.ConsentFor(pre.AfterRelease) == replay.SentFreely && !pre.PossibleCopy && len(pre.Unit.Consents) == 0
 }
 
 // replayable reports that a replay may be asked for: an open message, or one

@@ -38,7 +38,11 @@ func (s *Server) apiMessage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	shape, err := newWholeMessageJSON(m, life)
+	unit, err := s.Replays.Unit(ctx, m.ID, m.Round)
+	if err != nil {
+		return err
+	}
+	shape, err := newWholeMessageJSON(m, life, unit)
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,7 @@ type wholeMessageJSON struct {
 	RawHeaders []byte            `json:"raw_headers,omitempty"` // in base64, of what is in quarantine
 	Properties map[string]string `json:"properties"`
 	Headers    json.RawMessage   `json:"headers"`
+	Unit       *unitJSON         `json:"unit"`
 }
 
 func newMessageJSON(m dlq.Message) messageJSON {
@@ -63,9 +64,7 @@ func newMessageJSON(m dlq.Message) messageJSON {
 		ID: m.ID, Source: m.Source, State: m.State, StateSince: timeOrNull(m.StateSince), Round: m.Round,
 		BusinessKey: orNull(m.BusinessKey), Reason: m.Reason, Failure: newFailureJSON(m.Failure),
 		RetryCount: m.RetryCount, RetryCountSource: orNull(m.RetryCountSource),
-		Original: originJSON{
-			orNull(m.Original.Queue), m.Original.Exchange, m.Original.RoutingKey, orNull(m.Original.Evidence),
-		},
+		Original:    newOriginJSON(m.Original),
 		FirstDiedAt: timeOrNull(m.FirstDiedAt), DiedAt: timeOrNull(m.DiedAt), DrainedAt: timeOrNull(m.DrainedAt),
 		ContentType: orNull(m.ContentType), ContentEncoding: orNull(m.ContentEncoding),
 		BodySize: m.BodySize, BodySHA256: hex.EncodeToString(m.BodySHA256), PossibleCopy: m.PossibleCopy,
@@ -76,6 +75,10 @@ func newMessageJSON(m dlq.Message) messageJSON {
 	return shape
 }
 
+func newOriginJSON(o dlq.Origin) originJSON {
+	return originJSON{orNull(o.Queue), o.Exchange, o.RoutingKey, orNull(o.Evidence)}
+}
+
 func newFailureJSON(f dlq.Failure) *failureJSON {
 	if f == (dlq.Failure{}) {
 		return nil
@@ -84,7 +87,7 @@ func newFailureJSON(f dlq.Failure) *failureJSON {
 }
 
 // newWholeMessageJSON joins m with its current life, which has the stack.
-func newWholeMessageJSON(m dlq.Message, l dlq.Life) (wholeMessageJSON, error) {
+func newWholeMessageJSON(m dlq.Message, l dlq.Life, u dlq.Unit) (wholeMessageJSON, error) {
 	headers, err := rabbit.EncodeTable(l.Headers)
 	if err != nil {
 		return wholeMessageJSON{}, err
@@ -92,6 +95,7 @@ func newWholeMessageJSON(m dlq.Message, l dlq.Life) (wholeMessageJSON, error) {
 	m.Failure.Stack = l.Failure.Stack
 	shape := wholeMessageJSON{
 		messageJSON: newMessageJSON(m), Quarantine: orNull(m.Quarantine), Properties: map[string]string{}, Headers: headers,
+		Unit: newUnitJSON(u),
 	}
 	if m.Quarantine != "" {
 		shape.RawHeaders = l.RawHeaders

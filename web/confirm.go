@@ -33,7 +33,10 @@ type replayPage struct {
 	Override string       // the verdict that has to be agreed to, "" for none
 	Copy     *copiesPanel // what a possible copy asks to be agreed to; nil: it is none
 	Agree    string
-	Stop     string // why it cannot be sent so
+	Edits    []string     // what is sent that is not as it died
+	Warnings []string     // what should be known of what is sent
+	Consents []consentBox // what has to be agreed to of what is sent
+	Stop     string       // why it cannot be sent so
 	Instead  *button
 	Button   string
 	Danger   bool
@@ -95,10 +98,6 @@ func (s *Server) replayStep(c echo.Context) (replayPage, replay.Preflight, error
 	if err != nil {
 		return replayPage{}, replay.Preflight{}, err
 	}
-	life, err := s.Messages.Life(ctx, m.ID, m.Round)
-	if err != nil {
-		return replayPage{}, replay.Preflight{}, err
-	}
 	pre, err := s.Replays.Preflight(ctx, m.ID, replay.RouteAuto)
 	if err != nil {
 		return replayPage{}, replay.Preflight{}, err
@@ -107,13 +106,13 @@ func (s *Server) replayStep(c echo.Context) (replayPage, replay.Preflight, error
 	if p.Name == "" {
 		p.Name = m.ID
 	}
-	p.less = len(dlq.HeadersToRemove(life.Headers))
 	p.Title, p.again = p.T("act.replay_name", "Name", p.Name), m.State == dlq.Resolved
 	p.Meet = s.meet(p.frame, pre, shortType(m.Failure.Type))
 	if pre.Verdict == replay.AlreadyEffected && m.State == dlq.Open && p.May("discard") {
 		p.Instead = &button{Text: p.T("act.discard_instead"), Href: with(p.to("messages", "discard"), "id", m.ID), Icon: "archive"}
 	}
 	p.agreeToCopy(pre)
+	p.agreeToUnit(pre.Unit)
 	if !replayable(m) {
 		p.Stop = p.T("confirm.bad_state", "State", p.state(m).Text)
 	}
@@ -124,7 +123,10 @@ func (p *replayPage) going(d replay.Destination, less int) sentence {
 	if d.Queue == "" && d.Exchange == "" {
 		return plain(p.T("confirm.no_destination"))
 	}
-	if less == 0 {
+	switch {
+	case len(p.Edits) > 0:
+		return p.S("confirm.going_changed", "Queue", code(d.Queue))
+	case less == 0:
 		return p.S("confirm.going_all", "Queue", code(d.Queue))
 	}
 	return p.SN("confirm.going", int64(less), "Queue", code(d.Queue))
@@ -243,6 +245,9 @@ func textOf(field, text, missing string, most int) (string, error) {
 // preflightOf returns the preflight that a refused replay carries.
 func preflightOf(err error) (replay.Preflight, bool) {
 	if refused, ok := errors.AsType[*replay.NotSentError](err); ok {
+		return refused.Preflight, true
+	}
+	if refused, ok := errors.AsType[*replay.NotAgreedError](err); ok {
 		return refused.Preflight, true
 	}
 	if refused, ok := errors.AsType[*replay.PossibleCopyError](err); ok {

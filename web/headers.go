@@ -4,12 +4,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/seed-d2bf649b/dead-letter-office/internal/dlq"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
 )
 
@@ -36,8 +36,8 @@ var headerTypes = map[string]string{
 
 const longHeader = 160
 
-// headers lists h by name with types; what a replay takes off is marked.
-func (f frame) headers(h rabbit.Table) ([]headerRow, error) {
+// headers lists h by name with types; off are those that a replay takes off.
+func (f frame) headers(h rabbit.Table, off []string) ([]headerRow, error) {
 	encoded, err := rabbit.EncodeTable(h)
 	if err != nil {
 		return nil, err
@@ -46,14 +46,10 @@ func (f frame) headers(h rabbit.Table) ([]headerRow, error) {
 	if err := json.Unmarshal(encoded, &fields); err != nil {
 		return nil, fmt.Errorf("web: read headers: %w", err)
 	}
-	taken := map[string]bool{}
-	for _, name := range dlq.HeadersToRemove(h) {
-		taken[name] = true
-	}
 	rows := make([]headerRow, 0, len(fields))
 	for _, name := range sortedKeys(fields) {
 		value := f.headerValue(fields[name])
-		rows = append(rows, headerRow{name, headerTypes[fields[name].T], value, len(value) > longHeader || strings.Contains(value, "\n"), taken[name]})
+		rows = append(rows, headerRow{name, headerTypes[fields[name].T], value, len(value) > longHeader || strings.Contains(value, "\n"), slices.Contains(off, name)})
 	}
 	return rows, nil
 }

@@ -56,6 +56,7 @@ type messagePage struct {
 	Copies     *copiesPanel // nil: nothing is known to have the same body
 	Quarantine *quarantinePanel
 	Why        whyPanel
+	Unit       *unitPanel
 	Journey    []journeyStep
 	Lasted     string
 	Body       bodyPanel
@@ -77,6 +78,9 @@ type fact struct {
 // whyPanel is why it died, as its framework and the broker recorded it.
 type whyPanel struct {
 	From    string
+	Broker  string // why the broker dead-lettered it, which is another thing
+	Clock   string // what an impossible clock said
+	Before  string // that what is told is of the attempt before
 	Type    string
 	Short   string
 	Message string
@@ -98,7 +102,12 @@ func (s *Server) showMessage(c echo.Context) error {
 	if err := s.walk(c, &p, m); err != nil {
 		return err
 	}
-	if err := s.life(ctx, &p, m); err != nil {
+	unit, err := s.Replays.Unit(ctx, m.ID, m.Round)
+	if err != nil {
+		return err
+	}
+	p.Unit = p.unit(m, unit)
+	if err := s.life(ctx, &p, m, unit); err != nil {
 		return err
 	}
 	if err := s.lives(c, &p, m); err != nil {
@@ -165,7 +174,7 @@ func (s *Server) walk(c echo.Context, p *messagePage, m dlq.Message) error {
 }
 
 // life shows the current life in full.
-func (s *Server) life(ctx context.Context, p *messagePage, m dlq.Message) error {
+func (s *Server) life(ctx context.Context, p *messagePage, m dlq.Message, u dlq.Unit) error {
 	now, err := s.Messages.Life(ctx, m.ID, m.Round)
 	if err != nil {
 		return err
@@ -173,7 +182,7 @@ func (s *Server) life(ctx context.Context, p *messagePage, m dlq.Message) error 
 	p.quarantine(m, now)
 	p.why(now)
 	p.journey(m, now)
-	if p.Headers, err = p.headers(now.Headers); err != nil {
+	if p.Headers, err = p.headers(now.Headers, u.Removed); err != nil {
 		return err
 	}
 	for _, h := range p.Headers {
@@ -198,13 +207,20 @@ func (p *messagePage) why(l dlq.Life) {
 		Type: l.Failure.Type, Short: shortType(l.Failure.Type), Message: l.Failure.Message, Stack: l.Failure.Stack,
 		First: p.at(l.FirstDiedAt), Last: p.ago(l.DiedAt),
 	}
-	w.From = p.T("why.from_broker")
-	if l.Failure.Extractor != "" {
-		w.From = p.T("why.from", "Extractor", p.of("extractor", l.Failure.Extractor))
+	none := w.Type == "" && w.Message == "" && w.Stack == ""
+	w.From = p.spoke(l, none)
+	w.Broker = p.T("why.broker", "Reason", p.of("reason", string(l.Reason)), "Text", p.of("reason_text", string(l.Reason)))
+	if none {
+		w.Short, w.Message = p.T("why.none"), p.T("why.none_text")
+		if l.Reason == dlq.Rejected {
+			w.Message = p.T("why.none_rejected")
+		}
 	}
-	if w.Type == "" && w.Message == "" {
-		w.Short = p.of("reason", string(l.Reason))
-		w.Message = p.of("reason_text", string(l.Reason))
+	if l.Failure.Extractor == "dramatiq" && !none {
+		w.Before = p.T("why.attempt_before")
+	}
+	if l.ClockSaid != "" {
+		w.Clock = p.T("why.clock", "Said", l.ClockSaid)
 	}
 	switch {
 	case l.RetryCount == nil:
@@ -218,6 +234,19 @@ func (p *messagePage) why(l dlq.Life) {
 		w.Lines = p.N("why.stack", int64(lineCount(w.Stack)))
 	}
 	p.Why = w
+}
+
+// spoke says which extractor told why, or which framework is known by what it
+// left where none told.
+func (p *messagePage) spoke(l dlq.Life, none bool) string {
+	switch e := l.Failure.Extractor; {
+	case e == "" || e == "x-death":
+		return p.T("why.from_broker")
+	case none:
+		return p.T("why.known_by", "Extractor", p.of("extractor", e))
+	default:
+		return p.T("why.from", "Extractor", p.of("extractor", e))
+	}
 }
 
 // around reads what people did with the message.

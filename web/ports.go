@@ -10,10 +10,12 @@ type messages interface {
 	figureReader
 	keyNamer
 	copyKeeper
+	originKeeper
 }
 
 // replays is all that web asks of package replay.
 type replays interface {
+	unitReader
 	preflighter
 	manyPreflighter
 	replayer

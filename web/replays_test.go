@@ -56,8 +56,8 @@ func TestAConfirmPageSaysWhatChangesInTheHeaders(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	path := "/messages/" + sample.StaleID + "/release"
-	wantText(t, page(t, o.get(path), http.StatusOK), testid("confirm"), "with its bytes, and its headers less 3; three dlo- headers are added.")
-	wantText(t, page(t, o.get(path, "Accept-Language", "zh-CN"), http.StatusOK), testid("confirm"), "消息头去除 3 个，并加上三个 dlo- 消息头")
+	wantText(t, page(t, o.get(path), http.StatusOK), testid("confirm"), "with its bytes, and its headers less 7; three dlo- headers are added.")
+	wantText(t, page(t, o.get(path, "Accept-Language", "zh-CN"), http.StatusOK), testid("confirm"), "消息头去除 7 个，并加上三个 dlo- 消息头")
 }
 
 func TestTheGuardPackageCountsFailedRuns(t *testing.T) {

@@ -105,6 +105,8 @@ func TestEveryWordOfAClosedListHasItsText(t *testing.T) {
 	t.Parallel()
 	need := map[string][]string{
 		"state": wordsOf(dlq.States), "reason": wordsOf(dlq.Reasons), "reason_text": wordsOf(dlq.Reasons),
+		"extractor": dlq.Extractors(), "evidence": dlq.Evidences,
+		"unit.edit": dlq.Edits, "unit.warn": dlq.UnitWarnings, "unit.consent": dlq.Consents, "unit.problem": {dlq.ProblemNoMessage},
 		"retry_source":   {dlq.RetriesFromFramework, dlq.RetriesFromXDeath, dlq.RetriesFromDeliveryCount},
 		"source":         wordsOf([]dlq.SourceState{dlq.SourceUp, dlq.SourcePaused, dlq.SourceBlocked, dlq.SourceDown, dlq.SourceMissing}),
 		"wrong":          wordsOf([]dlq.SourceState{dlq.SourceBlocked, dlq.SourceDown, dlq.SourceMissing}),

@@ -32,6 +32,7 @@ func run(listen, base, color string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	store := sample.NewStore()
+	store.AddFrameworks()
 	pages, err := web.New(web.Options{
 		Messages: store, Sources: sample.NewSources().Wait(), Replays: &sample.Replays{Store: store}, Audit: sample.Log{}, Reimports: store, Spaces: sample.Spaces,
 		Runbooks:    map[string]string{"pay-success": "https://runbooks.example/pay"},

@@ -32,7 +32,7 @@ type Replays struct {
 func KeyOf(business string) string { return "mq:consumed:pay_success:" + business }
 
 // Preflight is what the situation of a message says.
-func (r *Replays) Preflight(_ context.Context, id string, _ replay.Route) (replay.Preflight, error) {
+func (r *Replays) Preflight(ctx context.Context, id string, _ replay.Route) (replay.Preflight, error) {
 	x, ok := r.situation(id)
 	if !ok {
 		return replay.Preflight{}, dlq.ErrNotFound
@@ -57,6 +57,12 @@ func (r *Replays) Preflight(_ context.Context, id string, _ replay.Route) (repla
 	}
 	if x.after == "" {
 		p.AfterRelease = x.verdict
+	}
+	if unit, err := r.Unit(ctx, id, 0); err == nil {
+		p.Unit = unit
+		if len(unit.Consents) > 0 && p.Consent == replay.SentFreely {
+			p.Consent = replay.SentOverride
+		}
 	}
 	if x.business == Hostile {
 		p.NewerSucceeded = []string{ResolvedID}

@@ -33,6 +33,8 @@ const (
 	ExpiredID     = "0199a1b2-0000-7000-8000-00000000000b"
 	BinaryID      = "0199a1b2-0000-7000-8000-00000000000c"
 	UnreadID      = "0199a1b2-0000-7000-8000-00000000000d"
+	EnvelopeID    = "0199a1b2-0000-7000-8000-0000000000e1" // an envelope of EasyNetQ
+	EditedID      = "0199a1b2-0000-7000-8000-0000000000e2" // of Dramatiq: a replay edits its body
 	DoneID        = "0199a1b2-0000-7000-8000-00000000000e" // the work is done, and its key was left behind
 	CopyID        = "0199a1b2-0000-7000-8000-00000000000f" // may be a copy of WillRunID
 )
@@ -128,4 +130,5 @@ type situation struct {
 	effect, twin, unavailable                        bool
 	lives                                            int // 0: one, or two where it died again
 	attempts                                         []replay.Item
+	origin                                           *dlq.Origin // an operator's word
 }

@@ -56,7 +56,7 @@ func (s *Store) message(id string) (dlq.Message, error) {
 	return dlq.Message{
 		ID: id, Source: x.sourceName(), State: x.state, StateSince: ago(x.died), Round: x.round(), PossibleCopy: x.twin, Quarantine: x.quarantine,
 		Facts: x.facts(), FirstDrainedAt: ago(x.died), DrainedAt: ago(x.died - time.Second),
-		ContentType: "application/json", BodySize: int64(len(text)), BodySHA256: sum[:], BodyPreview: text, BodyIsText: x.body == "",
+		ContentType: "application/json", BodySize: int64(len(text)), BodySHA256: sum[:], BodyPreview: text, BodyIsText: !strings.Contains(text, "\x00"),
 	}, nil
 }
 
@@ -103,7 +103,11 @@ func (x situation) facts() dlq.Facts {
 		f.Original.Queue = "q.order.callback"
 	}
 	if x.queue != "" {
-		f.Original = dlq.Origin{Queue: x.queue, Exchange: new(x.queue), RoutingKey: new(x.queue)}
+		f.Original = dlq.Origin{Queue: x.queue, Exchange: new(x.queue), RoutingKey: new(x.queue), Evidence: dlq.OriginXDeath}
+	}
+	f = x.extracted(f)
+	if x.origin != nil {
+		f.Original = *x.origin
 	}
 	return f
 }
@@ -246,6 +250,9 @@ func headers(m dlq.Message) rabbit.Table {
 		"x-first-death-queue": m.Original.Queue, "x-exception-message": m.Failure.Message, "x-exception-stacktrace": strings.Repeat(m.Failure.Stack+"\n", 3),
 		"x-original-exchange": "ex.pay", "x-original-routingKey": "pay.success", "x-message-id": "m-7c1f0be2-001", "x-retry-count": int32(5),
 		"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "published-at": time.Unix(1790534357, 0), "flags": []byte{0xca, 0xfe},
+	}
+	if m.ID == EnvelopeID || m.ID == EditedID {
+		return rabbit.Table{"x-death": h["x-death"]}
 	}
 	if m.BusinessKey == Hostile {
 		h[Hostile] = Hostile
