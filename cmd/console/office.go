@@ -110,14 +110,15 @@ func (o *office) buildReplays(c config.Config, reg prometheus.Registerer) {
 
 func (o *office) buildDrains(c config.Config, reg prometheus.Registerer) {
 	metrics := dlq.NewMetrics(reg, namesOf(c.Sources))
-	urls := map[string]string{}
+	brokers := map[string]config.Broker{}
 	for _, b := range c.Brokers {
-		urls[b.Name] = b.URL.Reveal()
+		brokers[b.Name] = b
 	}
 	for _, s := range c.Sources {
 		o.drains = append(o.drains, dlq.NewDrain(dlq.DrainOptions{
-			Source: sourceOf(s), URL: urls[s.Broker], Management: o.management[s.Broker],
-			Pool: o.pool, Returns: o.replays, Metrics: metrics, Log: o.log,
+			Source: sourceOf(s), URL: brokers[s.Broker].URL.Reveal(), FrameMax: int(brokers[s.Broker].FrameMax),
+			Management: o.management[s.Broker],
+			Pool:       o.pool, Returns: o.replays, Metrics: metrics, Log: o.log,
 			Grace: time.Duration(c.Server.Grace) * 3 / 4,
 		}))
 	}

@@ -61,6 +61,9 @@ type Broker struct {
 	Name          string `yaml:"name"`
 	URL           Secret `yaml:"url"`
 	ManagementURL Secret `yaml:"management_url"`
+	// FrameMax is the largest content header (headers and properties of one
+	// message) that a drain takes: brokers do not split them.
+	FrameMax Size `yaml:"frame_max"`
 }
 
 // Source is one terminal queue.
@@ -216,6 +219,11 @@ func Default() Config {
 
 // fill puts in what a list's element leaves out.
 func (c *Config) fill() {
+	for i := range c.Brokers {
+		if b := &c.Brokers[i]; b.FrameMax == 0 {
+			b.FrameMax = 4 << 20
+		}
+	}
 	for i := range c.Sources {
 		s := &c.Sources[i]
 		s.OriginalQueue = orElse(s.OriginalQueue, "auto")

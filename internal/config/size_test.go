@@ -22,6 +22,20 @@ func TestSizesAreReadAndWritten(t *testing.T) {
 	}
 }
 
+func TestFrameMaxOfABrokerIsBounded(t *testing.T) {
+	t.Parallel()
+	for size, ok := range map[string]bool{"128KiB": true, "64MiB": true, "127KiB": false, "65MiB": false} {
+		_, _, err := load(t, strings.Replace(whole, "management_url: \"\"", "frame_max: "+size, 1))
+		if (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "brokers.pay.frame_max") {
+			t.Errorf("%s: %v", size, err)
+		}
+	}
+	c, _, err := load(t, whole)
+	if err != nil || c.Brokers[0].FrameMax != 4<<20 {
+		t.Errorf("unless it is set: %v, %v; want 4MiB", c.Brokers, err)
+	}
+}
+
 func TestTheInlineSizeOfBodiesIsBounded(t *testing.T) {
 	t.Parallel()
 	for size, ok := range map[string]bool{"1KiB": true, "4MiB": true, "512B": false, "5MiB": false, "a lot": false} {

@@ -46,6 +46,13 @@ const (
 	maxBodyInline Size = 4 << 20
 )
 
+// Bounds of brokers[].frame_max: what brokers agree to anyway, and what a header
+// may take while it is read.
+const (
+	minFrameMax Size = 128 << 10
+	maxFrameMax Size = 64 << 20
+)
+
 func (c Config) validate(need Need) error {
 	var p problems
 	if p.required("database.url", c.Database.URL.Reveal()) {
@@ -143,6 +150,9 @@ func (c Config) validateBrokers(p *problems) {
 		}
 		if b.ManagementURL != "" {
 			p.url(path+".management_url", b.ManagementURL, "http", "https")
+		}
+		if b.FrameMax < minFrameMax || b.FrameMax > maxFrameMax {
+			p.add(path+".frame_max", "%s is not between %s and %s", b.FrameMax, minFrameMax, maxFrameMax)
 		}
 	}
 }

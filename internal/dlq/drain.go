@@ -38,6 +38,7 @@ var errPaused = errors.New("paused")
 type DrainOptions struct {
 	Source     Source
 	URL        string // of the broker, with its password
+	FrameMax   int    // the largest content header to take, in bytes; 0: the default of package rabbit
 	Management *rabbit.Management
 	Pool       *pgxpool.Pool
 	Returns    returnNoter
@@ -183,7 +184,7 @@ func (d *Drain) session(ctx context.Context) error {
 		return storeError{err}
 	}
 	d.trial = nil
-	consumer, err := rabbit.DialConsumer(ctx, d.URL, "dead letter office: drain of "+d.Source.Name)
+	consumer, err := rabbit.DialConsumerWith(ctx, d.URL, "dead letter office: drain of "+d.Source.Name, d.FrameMax)
 	if err != nil {
 		return err
 	}
