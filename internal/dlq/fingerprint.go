@@ -3,7 +3,6 @@ package dlq
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"maps"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
 )
@@ -17,19 +16,13 @@ type fingerprint [sha256.Size]byte
 var perDelivery = []string{"x-delivery-count", "x-acquired-count"}
 
 // fingerprintOf hashes all that makes d this message: each part with its
-// length, and headers in a fixed order. properties and headers are d's own,
-// encoded.
+// length. properties and headers are d's own, as bytes.
 func fingerprintOf(d rabbit.Delivery, properties, headers []byte) fingerprint {
 	for _, name := range perDelivery {
-		if _, there := d.Headers[name]; !there {
-			continue
+		if _, there := d.Headers[name]; there {
+			headers = rabbit.WithoutHeaders(headers, perDelivery...)
+			break
 		}
-		// What cannot be encoded is not counted either: a copy of such a message
-		// may be taken for another one, and is then stored again.
-		if rest, err := rabbit.EncodeHeaders(withoutPerDelivery(d.Headers)); err == nil {
-			headers = rest
-		}
-		break
 	}
 	hash := sha256.New()
 	frame := make([]byte, 0, 512)
@@ -42,12 +35,4 @@ func fingerprintOf(d rabbit.Delivery, properties, headers []byte) fingerprint {
 	hash.Write(binary.BigEndian.AppendUint64(frame, uint64(len(d.Body))))
 	hash.Write(d.Body)
 	return fingerprint(hash.Sum(nil))
-}
-
-func withoutPerDelivery(h rabbit.Table) rabbit.Table {
-	h = maps.Clone(h)
-	for _, name := range perDelivery {
-		delete(h, name)
-	}
-	return h
 }

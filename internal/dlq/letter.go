@@ -54,8 +54,10 @@ func (l *letter) encode() {
 	if l.properties, err = rabbit.EncodePropertiesRaw(l.delivery.Properties); err != nil {
 		l.quarantine = cannotStore("properties", err)
 	}
-	if l.delivery.Unreadable != "" {
-		l.headers, l.quarantine = l.delivery.RawHeaders, cut(displayable("its headers cannot be read: "+l.delivery.Unreadable), maxQuarantine)
+	if l.headers = l.delivery.RawHeaders; l.headers != nil {
+		if why := l.delivery.Unreadable; why != "" {
+			l.quarantine = cut(displayable("its headers cannot be read: "+why), maxQuarantine)
+		}
 		return
 	}
 	if l.headers, err = rabbit.EncodeHeaders(l.delivery.Headers); err != nil {

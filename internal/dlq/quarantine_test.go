@@ -85,14 +85,14 @@ func TestHeadersThatTheClientLibraryCannotReadAreQuarantined(t *testing.T) {
 		return h
 	}
 	for name, headers := range map[string]rabbit.Table{
-		"nested too deeply": nested(maxNesting + 1),
-		"too many elements": {"a": slices.Repeat([]any{int8(1)}, 8193)},
+		"nested too deeply": nested(100),
+		"too many values":   {"a": slices.Repeat([]any{nil}, 70_000)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pool, v := pgtest.New(t), terminal(t)
 			publish(t, v, "1", "2")
-			send(t, v, rabbit.Message{Body: []byte("deep"), Headers: nested(maxNesting)}, rabbit.Message{Body: []byte("poison"), Headers: headers})
+			send(t, v, rabbit.Message{Body: []byte("deep"), Headers: nested(maxNesting + 1)}, rabbit.Message{Body: []byte("poison"), Headers: headers})
 			publish(t, v, "behind it")
 
 			d, _ := running(t, DrainOptions{URL: v.URL, Pool: pool})
