@@ -31,7 +31,7 @@ func (p *messagePage) journey(m dlq.Message, l dlq.Life) {
 	if l.ReplayID != 0 {
 		p.Journey = []journeyStep{{Icon: "replay", Tone: "blue", Name: p.T("life.of_replay", "ID", l.ReplayID)}}
 	}
-	deaths := p.deaths(l.Headers)
+	deaths := p.deaths(l)
 	if queue := l.Original.Queue; queue != "" && !slices.ContainsFunc(deaths, func(s journeyStep) bool { return s.Name == queue }) {
 		// A consumer that climbs its ladder by itself leaves no trace of its own
 		// queue with the broker.
@@ -70,8 +70,8 @@ func (p *messagePage) tries(l dlq.Life) string {
 
 // deaths reads the broker's history, oldest first, for the drawing only: what
 // it means was worked out when the message was drained.
-func (p *messagePage) deaths(h rabbit.Table) []journeyStep {
-	entries, _ := h["x-death"].([]any)
+func (p *messagePage) deaths(l dlq.Life) []journeyStep {
+	entries, _ := l.Headers["x-death"].([]any)
 	var steps []journeyStep
 	for i := len(entries) - 1; i >= 0 && len(steps) < 100; i-- {
 		entry, ok := entries[i].(rabbit.Table)
@@ -89,7 +89,7 @@ func (p *messagePage) deaths(h rabbit.Table) []journeyStep {
 		if count > 1 {
 			step.Wait = p.T("journey.times", "What", step.Wait, "N", number(count))
 		}
-		if at.Year() >= 2000 {
+		if dlq.PossibleTime(at, l.DrainedAt) {
 			step.At = p.at(at)
 		}
 		steps = append(steps, step)

@@ -55,6 +55,9 @@ func momentAt(t, arrived time.Time) moment {
 	return moment{at: t}
 }
 
+// PossibleTime says whether a death that arrived then may have been at t.
+func PossibleTime(t, arrived time.Time) bool { return !momentAt(t, arrived).at.IsZero() }
+
 // saidBy writes a time that cannot be for people.
 func saidBy(t time.Time) string {
 	if y := t.Year(); y < 1 || y > 9999 {

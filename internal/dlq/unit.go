@@ -187,12 +187,6 @@ func hasAnyPrefix(s string, prefixes []string) bool {
 	return false
 }
 
-// HeadersToRemove returns the names of those headers in h that a replay takes
-// off, in alphabetical order.
-func HeadersToRemove(h rabbit.Table) []string {
-	return UnitOf(Life{Headers: h}, nil, time.Time{}).Removed
-}
-
 // TellingStart is how much of a body BodyTells needs.
 const TellingStart = 4 << 10
 
