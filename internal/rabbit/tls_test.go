@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io"
+	"maps"
 	"math/big"
 	"net"
 	"net/url"
@@ -144,10 +145,7 @@ func TestTLSWithTheParametersOfTheURL(t *testing.T) {
 		"server_name_indication": {"broker.test"}, "heartbeat": {"7"},
 	}
 	at := func(without ...string) string {
-		p, u := url.Values{}, *u
-		for name, value := range parameters {
-			p[name] = value
-		}
+		p, u := maps.Clone(parameters), *u
 		for _, name := range without {
 			p.Del(name)
 		}
