@@ -315,7 +315,7 @@ func TestTroubleIsLoggedOnceAChange(t *testing.T) {
 	d.show(context.Background(), standby, nil)
 	d.show(context.Background(), trouble{state: SourceUp}, nil)
 	down("port 3")
-	if got, want := log.messages(), "drain interrupted, drain goes on, drain interrupted"; got != want {
+	if got, want := log.messages(), "drain interrupted, drain is up, drain interrupted"; got != want {
 		t.Errorf("logged %q, want %q", got, want)
 	}
 }

@@ -183,8 +183,7 @@ func TestPostgresHangs(t *testing.T) {
 	proxy.Hold(true)
 	publish(t, v, "a", "b", "b")
 	goesOn()
-	proxy.Cut() // what TCP's keepalive does after a while
-	untilSaid(t, d, SourceBlocked, "Postgres", "stay on the broker")
+	untilSaid(t, d, SourceBlocked, "Postgres", "took too long", "stay on the broker")
 	poll.True(t, patience, "all messages are on the broker", func() bool { return v.Depth(t, paySource.Queue) == 3 })
 	proxy.Hold(false)
 	untilStoredOf(t, pool, paySource, 3)

@@ -53,14 +53,21 @@ func (l *letter) ordinary() bool {
 	return !back
 }
 
-// begin opens the transaction and the stream.
+// begin opens the transaction and the stream. Neither waits for long: a Postgres
+// that takes connections and answers nothing must not hold a window back unseen.
 func (in *intake) begin(ctx context.Context) {
-	if in.tx, in.err = in.ledger.conn.Begin(ctx); in.err != nil {
+	asking, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	if in.tx, in.err = in.ledger.conn.Begin(asking); in.err != nil {
 		return
 	}
 	stream, copied := make(chan *letter, streamed), make(chan error, 1)
 	in.stream, in.copied = stream, copied
-	go func() { copied <- in.copy(ctx, stream) }()
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+		defer cancel()
+		copied <- in.copy(ctx, stream)
+	}()
 }
 
 // copy writes what comes, some hundred letters at a time.
@@ -102,6 +109,8 @@ func (in *intake) endStream() {
 // abandon forgets a window that did not come to its end.
 func (in *intake) abandon(ctx context.Context) {
 	in.endStream()
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	if in.tx != nil {
 		_ = in.tx.Rollback(ctx) // the lost connection has the same end
 	}

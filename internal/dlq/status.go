@@ -100,7 +100,7 @@ func (d *Drain) show(ctx context.Context, t trouble, err error) {
 	case news && t.unexpected:
 		d.Log.WarnContext(ctx, "drain interrupted", "state", t.state, "why", t.why, "err", err)
 	case before != SourceUp && t.state == SourceUp:
-		d.Log.InfoContext(ctx, "drain goes on")
+		d.Log.InfoContext(ctx, "drain is up")
 	}
 }
 
