@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/pgtest"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/rabbittest"
 )
 
 // onTheWire compares tables as AMQP does: floats by their bits, times by their
@@ -151,7 +152,7 @@ func TestPostgresStoresEveryTable(t *testing.T) {
 func TestRandomTablesSurvive(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2000) {
-		want := randomTable(rand.New(rand.NewPCG(seed, 0)), 3)
+		want := rabbittest.RandomTable(rand.New(rand.NewPCG(seed, 0)), 3)
 		checkRoundTrip(t, want)
 	}
 }
@@ -176,79 +177,11 @@ func checkRoundTrip(t *testing.T, want rabbit.Table) {
 	}
 }
 
-func randomTable(r *rand.Rand, depth int) rabbit.Table {
-	table := rabbit.Table{}
-	for range r.IntN(6) {
-		table[randomString(r)] = randomValue(r, depth)
-	}
-	return table
-}
-
-func randomValue(r *rand.Rand, depth int) any {
-	kinds := 17
-	if depth == 0 {
-		kinds = 15
-	}
-	switch r.IntN(kinds) {
-	case 0:
-		return nil
-	case 1:
-		return r.IntN(2) == 0
-	case 2:
-		return int8(r.Uint32())
-	case 3:
-		return uint8(r.Uint32())
-	case 4:
-		return int16(r.Uint32())
-	case 5:
-		return uint16(r.Uint32())
-	case 6:
-		return int32(r.Uint32())
-	case 7:
-		return r.Uint32()
-	case 8:
-		return int64(r.Uint64())
-	case 9:
-		return math.Float32frombits(r.Uint32())
-	case 10:
-		return math.Float64frombits(r.Uint64())
-	case 11:
-		return amqp.Decimal{Scale: uint8(r.Uint32()), Value: int32(r.Uint32())}
-	case 12:
-		return randomString(r)
-	case 13:
-		return []byte(randomString(r))
-	case 14:
-		return time.Unix(int64(r.Uint64()), 0)
-	case 15:
-		array := []any{}
-		for range r.IntN(4) {
-			array = append(array, randomValue(r, depth-1))
-		}
-		return array
-	}
-	return randomTable(r, depth-1)
-}
-
-func randomString(r *rand.Rand) string {
-	b := make([]byte, r.IntN(12))
-	for i := range b {
-		b[i] = byte(r.Uint32())
-		if r.IntN(2) == 0 {
-			b[i] = 'a' + b[i]%26
-		}
-	}
-	if r.IntN(10) == 0 {
-		return "=b64=" + string(b)
-	}
-	return string(b)
-}
-
 func FuzzTableFromBroker(f *testing.F) {
 	f.Add(uint64(1), "name", "value")
 	f.Add(uint64(2), "=b64=", "\x00\xff")
 	f.Fuzz(func(t *testing.T, seed uint64, name, value string) {
-		table := randomTable(rand.New(rand.NewPCG(seed, 0)), 4)
+		table := rabbittest.RandomTable(rand.New(rand.NewPCG(seed, 0)), 4)
 		table[name] = value
 		table[value] = []byte(name)
 		checkRoundTrip(t, table)

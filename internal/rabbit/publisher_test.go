@@ -78,7 +78,7 @@ func TestPublishedMessageIsThereAsItWas(t *testing.T) {
 	w := nextWindow(t, dialConsumer(t, v.URL), "q", rabbit.Limits{})
 	want.Tag = 1
 	got := w.Deliveries()
-	if headers, err := rabbit.DecodeHeaders(got[0].RawHeaders); err != nil || !sameOnTheWire(headers, want.Headers) {
+	if headers, err := rabbit.DecodeHeaders(got[0].RawHeaders); err != nil || !rabbittest.SameOnTheWire(headers, want.Headers) {
 		t.Errorf("raw headers are %v, %v", headers, err)
 	}
 	got[0].RawHeaders = nil

@@ -165,7 +165,7 @@ func checkOdd(t *testing.T, o oddTable, i int, d rabbit.Delivery) {
 	}
 	switch {
 	case o.why == "" || (o.rewritten && d.Unreadable == ""):
-		if d.Unreadable != "" || !sameOnTheWire(d.Headers, o.headers) {
+		if d.Unreadable != "" || !rabbittest.SameOnTheWire(d.Headers, o.headers) {
 			t.Errorf("%s: unreadable %q; want its headers", o.name, d.Unreadable)
 		}
 	case !strings.Contains(d.Unreadable, o.why) || d.Headers != nil:

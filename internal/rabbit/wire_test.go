@@ -14,6 +14,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
+	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/rabbittest"
 )
 
 func TestHeadersKeepEveryTypeAndValue(t *testing.T) {
@@ -22,7 +23,7 @@ func TestHeadersKeepEveryTypeAndValue(t *testing.T) {
 	want[strings.Repeat("n", 255)] = "the longest name"
 	checkHeaders(t, want)
 	for seed := range uint64(2000) {
-		checkHeaders(t, randomTable(rand.New(rand.NewPCG(seed, 1)), 4))
+		checkHeaders(t, rabbittest.RandomTable(rand.New(rand.NewPCG(seed, 1)), 4))
 	}
 }
 
@@ -38,7 +39,7 @@ func checkHeaders(t *testing.T, want rabbit.Table) {
 	if err != nil {
 		t.Fatalf("decode % x: %v", data, err)
 	}
-	if !sameOnTheWire(want, got) {
+	if !rabbittest.SameOnTheWire(want, got) {
 		t.Fatalf("% x decoded as %#v; want %#v", data, got, want)
 	}
 	if again, err := rabbit.EncodeHeaders(got); err != nil || !bytes.Equal(again, data) {
@@ -198,7 +199,7 @@ func TestDamagedRawPropertiesAreErrors(t *testing.T) {
 func FuzzHeaders(f *testing.F) {
 	f.Add(uint64(1), "name", "value")
 	f.Fuzz(func(t *testing.T, seed uint64, name, value string) {
-		table := randomTable(rand.New(rand.NewPCG(seed, 0)), 5)
+		table := rabbittest.RandomTable(rand.New(rand.NewPCG(seed, 0)), 5)
 		table[name[:min(255, len(name))]] = value
 		table[value[:min(255, len(value))]] = []byte(name)
 		checkHeaders(t, table)

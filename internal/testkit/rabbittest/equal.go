@@ -1,4 +1,4 @@
-package rabbit_test
+package rabbittest
 
 import (
 	"bytes"
@@ -6,12 +6,13 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
+	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// sameOnTheWire compares values as onTheWire does, but in linear time: cmp
-// takes twice as long for each level of nesting.
-func sameOnTheWire(a, b any) bool {
+// SameOnTheWire compares values as AMQP does: floats by their bits, times by
+// their second, and an absent array or table like an empty one. It is linear;
+// cmp takes twice as long for each level of nesting.
+func SameOnTheWire(a, b any) bool {
 	switch a := a.(type) {
 	case float32:
 		b, ok := b.(float32)
@@ -28,8 +29,8 @@ func sameOnTheWire(a, b any) bool {
 	case []any:
 		b, ok := b.([]any)
 		return ok && sameArrays(a, b)
-	case rabbit.Table:
-		b, ok := b.(rabbit.Table)
+	case amqp.Table:
+		b, ok := b.(amqp.Table)
 		return ok && sameTables(a, b)
 	}
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && a == b
@@ -40,20 +41,20 @@ func sameArrays(a, b []any) bool {
 		return false
 	}
 	for i := range a {
-		if !sameOnTheWire(a[i], b[i]) {
+		if !SameOnTheWire(a[i], b[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func sameTables(a, b rabbit.Table) bool {
+func sameTables(a, b amqp.Table) bool {
 	if len(a) != len(b) {
 		return false
 	}
 	for name, value := range a {
 		other, there := b[name]
-		if !there || !sameOnTheWire(value, other) {
+		if !there || !SameOnTheWire(value, other) {
 			return false
 		}
 	}
