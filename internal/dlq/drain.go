@@ -129,6 +129,10 @@ func (d *Drain) Run(ctx context.Context) error {
 		if time.Since(began) > trouble.pace.slowest {
 			pace.reset()
 		}
+		if trouble.pace == paceNever {
+			d.untilWoken(ctx)
+			continue
+		}
 		d.rest(ctx, pace.next(trouble.pace.quickest, trouble.pace.slowest))
 	}
 	return nil
@@ -156,6 +160,15 @@ func (d *Drain) rest(ctx context.Context, wait time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+	case <-d.wake:
+	case <-ctx.Done():
+	}
+}
+
+// untilWoken waits until somebody resumes the source, or takes off the message
+// that it is stuck at.
+func (d *Drain) untilWoken(ctx context.Context) {
+	select {
 	case <-d.wake:
 	case <-ctx.Done():
 	}

@@ -28,6 +28,7 @@ var (
 	paceSlow   = pace{2 * time.Second, time.Minute}             // what each try has a price for
 	paceTurns  = pace{20 * time.Millisecond, 20 * time.Millisecond}
 	pacePaused = pace{time.Second, time.Second}
+	paceNever  = pace{} // what must not be tried before somebody has done something
 )
 
 // trouble is what an interruption of the drain means.

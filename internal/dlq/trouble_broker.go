@@ -15,8 +15,8 @@ var brokerTroubles = []struct {
 		rabbit.ErrPoison, SourceBlocked, "poison",
 		"The message at the head of {queue} cannot be read ({err}). Nothing behind it is drained. " +
 			"If its headers are larger than the frames that the console takes, raise the broker's frame_max in the configuration; " +
-			"else take it off with the broker's management UI. Draining then goes on by itself.",
-		paceSlow,
+			"else take it off with the broker's management UI; draining then goes on by itself. Nothing is tried meanwhile, because a quorum queue counts each try; Resume tries once more.",
+		paceNever,
 	},
 	{
 		rabbit.ErrQueueMissing, SourceMissing, "missing",
