@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -17,9 +18,7 @@ func TestNServiceBus(t *testing.T) {
 			"NServiceBus.ProcessingEndpoint": "Shop.Sales", "NServiceBus.MessageId": "5d1b", "NServiceBus.EnclosedMessageTypes": "Shop.PayOrder",
 			"$.diagnostics.originating.hostid": "9f",
 		}
-		for name, value := range more {
-			h[name] = value
-		}
+		maps.Copy(h, more)
 		return h
 	}
 	removed := []string{

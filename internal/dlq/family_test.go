@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -75,9 +76,7 @@ func (c familyCase) wanted() unitCase {
 	}
 	if u.headers == nil {
 		u.headers = rabbit.Table{}
-		for name, value := range c.headers {
-			u.headers[name] = value
-		}
+		maps.Copy(u.headers, c.headers)
 		for _, name := range u.removed {
 			delete(u.headers, name)
 		}

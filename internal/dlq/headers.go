@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
 )
 
 // textOf returns a header value that is text, whatever AMQP type carries it,
@@ -106,10 +104,7 @@ func numberIn(s string) (int64, bool) {
 	return wholeOf(f)
 }
 
-// sortedNames returns the header names of h in a fixed order, so that the same
-// headers always yield the same facts.
-func sortedNames(h rabbit.Table) []string { return sortedKeys(h) }
-
+// sortedKeys returns the keys of m in alphabetical order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func valueOr(n *int64, other int64) int64 {

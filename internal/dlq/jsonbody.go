@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -114,8 +115,8 @@ func (d *document) countAt(names ...string) *int64 { return countOf(scalarIn(d.a
 
 // lastNamed returns the last of members that has a name.
 func lastNamed(text []byte, members []member, name string) (member, bool) {
-	for i := len(members) - 1; i >= 0; i-- {
-		if m := members[i]; isNamed(text[m.name:m.nameEnd], name) {
+	for _, m := range slices.Backward(members) {
+		if isNamed(text[m.name:m.nameEnd], name) {
 			return m, true
 		}
 	}

@@ -3,6 +3,7 @@ package dlq
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -106,9 +107,7 @@ func TestOriginIsNotTheOrderOfEntries(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			h := rabbit.Table{}
-			for name, value := range tt.more {
-				h[name] = value
-			}
+			maps.Copy(h, tt.more)
 			if tt.deaths != nil {
 				h["x-death"] = tt.deaths
 			}
@@ -132,10 +131,20 @@ func TestTimesThatCannotBeAreSaidAndCountAsUnknown(t *testing.T) {
 		{time.Unix(at.UnixMilli(), 0), moment{said: "1772331000000 s"}}, // milliseconds in a field for seconds
 		{arrival.Add(8 * time.Hour), moment{said: "2026-03-01T11:10:00Z"}},
 		{arrival.Add(time.Minute), moment{at: arrival.Add(time.Minute)}}, // clocks differ a little
-		{"2026-03-01T02:10:00Z", moment{at: at}}, {"2026-03-01T10:10:00+08:00", moment{at: at}}, {"2026-03-01T02:10:00", moment{at: at}},
-		{"2026-03-01 02:10:00:000000 Z", moment{at: at}}, {"2026-03-01 02:10:00 +0000", moment{at: at}}, {"2026-03-01 02:10:00 UTC", moment{at: at}},
-		{"1772331000000", moment{at: at}}, {int64(1772331000000), moment{at: at}}, {int32(1772331000), moment{at: at}},
-		{"yesterday", moment{said: "yesterday"}}, {"", moment{}}, {nil, moment{}}, {true, moment{}}, {time.Time{}, moment{}},
+		{"2026-03-01T02:10:00Z", moment{at: at}},
+		{"2026-03-01T10:10:00+08:00", moment{at: at}},
+		{"2026-03-01T02:10:00", moment{at: at}},
+		{"2026-03-01 02:10:00:000000 Z", moment{at: at}},
+		{"2026-03-01 02:10:00 +0000", moment{at: at}},
+		{"2026-03-01 02:10:00 UTC", moment{at: at}},
+		{"1772331000000", moment{at: at}},
+		{int64(1772331000000), moment{at: at}},
+		{int32(1772331000), moment{at: at}},
+		{"yesterday", moment{said: "yesterday"}},
+		{"", moment{}},
+		{nil, moment{}},
+		{true, moment{}},
+		{time.Time{}, moment{}},
 	} {
 		if got := momentOf(tt.value, arrival); !got.at.Equal(tt.want.at) || got.said != tt.want.said {
 			t.Errorf("%v: %+v, want %+v", tt.value, got, tt.want)

@@ -45,7 +45,7 @@ const (
 // Consents is every consent.
 var Consents = []string{ConsentEditBody, ConsentLossyBody, ConsentNextFailureLost}
 
-// ProblemNoMessage: the envelope has no message that could be sent.
+// ProblemNoMessage is said of an envelope that has no message that could be sent.
 const ProblemNoMessage = "no_message"
 
 // Unit is what a replay of one life sends: the life as it died, without what
