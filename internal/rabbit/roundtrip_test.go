@@ -22,7 +22,7 @@ import (
 // shares no code with us but the client library.
 func TestMessagesOfAnyShapeSurviveTheWayThroughTheConsole(t *testing.T) {
 	onBoth(t, func(t *testing.T, v *rabbittest.Vhost) {
-		const count = 150
+		const count = 60
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
 		r := rand.New(rand.NewPCG(seed, 0))
