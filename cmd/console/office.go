@@ -177,14 +177,27 @@ func (o *office) close() {
 		_ = p.Close() // the connection is going away either way
 	}
 	for _, db := range o.databases {
-		if db != nil {
-			db.Close()
-		}
+		closeSoon(db)
 	}
 	if o.redis != nil {
 		_ = o.redis.Close() // likewise
 	}
-	if o.pool != nil {
-		o.pool.Close()
+	closeSoon(o.pool)
+}
+
+// closeSoon closes a pool, and does not wait for a server that hangs: a pool waits
+// for each of its servers' goodbyes, and the process ends either way.
+func closeSoon(pool *pgxpool.Pool) {
+	if pool == nil {
+		return
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		pool.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closeTimeout):
 	}
 }

@@ -23,6 +23,8 @@ import (
 const (
 	// connectTimeout bounds one attempt to connect to anything.
 	connectTimeout = 5 * time.Second
+	// closeTimeout bounds the goodbye to a database.
+	closeTimeout = time.Second
 	// schemaPoll is how often a console that is ahead of its database looks
 	// whether it was migrated.
 	schemaPoll = time.Second
