@@ -3,6 +3,8 @@ package dlq
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
+	"slices"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
 )
@@ -15,14 +17,13 @@ type fingerprint [sha256.Size]byte
 // to the next, so that they say nothing about which message it is.
 var perDelivery = []string{"x-delivery-count", "x-acquired-count"}
 
-// fingerprintOf hashes all that makes d this message: each part with its
-// length. properties and headers are d's own, as bytes.
-func fingerprintOf(d rabbit.Delivery, properties, headers []byte) fingerprint {
-	for _, name := range perDelivery {
-		if _, there := d.Headers[name]; there {
-			headers = rabbit.WithoutHeaders(headers, perDelivery...)
-			break
-		}
+// fingerprintOf hashes all that makes d this message: each part with its length.
+// Headers count in the order of their names, since a broker sorts them when it
+// adds one of its own; those that nobody can read do not count.
+func fingerprintOf(d rabbit.Delivery, properties []byte) fingerprint {
+	headers, err := rabbit.EncodeHeaders(withoutPerDelivery(d.Headers))
+	if err != nil {
+		headers = nil // no broker delivers such a table
 	}
 	hash := sha256.New()
 	frame := make([]byte, 0, 512)
@@ -35,4 +36,15 @@ func fingerprintOf(d rabbit.Delivery, properties, headers []byte) fingerprint {
 	hash.Write(binary.BigEndian.AppendUint64(frame, uint64(len(d.Body))))
 	hash.Write(d.Body)
 	return fingerprint(hash.Sum(nil))
+}
+
+func withoutPerDelivery(h rabbit.Table) rabbit.Table {
+	if !slices.ContainsFunc(perDelivery, func(name string) bool { _, there := h[name]; return there }) {
+		return h
+	}
+	h = maps.Clone(h)
+	for _, name := range perDelivery {
+		delete(h, name)
+	}
+	return h
 }

@@ -26,6 +26,13 @@ func TestFingerprintLeavesOutWhatTheBrokerCounts(t *testing.T) {
 			t.Errorf("%s: the counts make another message", name)
 		}
 	}
+	// A broker sorts the table when it adds to it.
+	sorted := rabbit.Delivery{Headers: rabbit.Table{"a": "b", "z": "y"}, RawHeaders: []byte{0, 0, 0, 16, 1, 'a', 'S', 0, 0, 0, 1, 'b', 1, 'z', 'S', 0, 0, 0, 1, 'y'}}
+	other := sorted
+	other.RawHeaders = []byte{0, 0, 0, 16, 1, 'z', 'S', 0, 0, 0, 1, 'y', 1, 'a', 'S', 0, 0, 0, 1, 'b'}
+	if prepare(sorted, paySource, arrival).fingerprint != prepare(other, paySource, arrival).fingerprint {
+		t.Error("the order of headers makes another message")
+	}
 	if print(rabbit.Table{"a": "b"}) == print(rabbit.Table{"a": "c"}) {
 		t.Error("another header makes no other message")
 	}
