@@ -120,8 +120,8 @@ func buildConsole(ctx context.Context, dir string, race bool) (string, error) {
 	}
 	path := filepath.Join(dir, "console")
 	args, cgo := []string{"build", "-trimpath", "-o", path}, "CGO_ENABLED=0"
-	if race {
-		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
+	if race { // with the flags of the other tests, whose packages are built already
+		args, cgo = []string{"build", "-race", "-o", path}, "CGO_ENABLED=1"
 	}
 	build := exec.CommandContext(ctx, "go", append(args, "./cmd/console")...)
 	build.Dir, build.Env = root, append(os.Environ(), cgo)

@@ -53,7 +53,7 @@ func parse(args []string) (options, error) {
 	f.IntVar(&o.dense, "dense", 40, "the same, without time to recover")
 	f.IntVar(&o.broker, "broker", 12, "kills of the broker")
 	f.IntVar(&o.blackouts, "blackouts", 4, "kills of the consoles and then of the broker")
-	f.DurationVar(&o.within, "within", 30*time.Minute, "the longest that a run may take")
+	f.DurationVar(&o.within, "within", 30*time.Minute, "the longest that the phases may take")
 	f.StringVar(&o.dir, "dir", "/var/tmp", "where everything is kept meanwhile")
 	f.StringVar(&o.console, "console", "", "a console to use instead of building one")
 	f.BoolVar(&o.race, "race", false, "build the console with the race detector")
@@ -66,14 +66,14 @@ var errMissed = errors.New("a target is missed")
 
 // run performs the phases and prints the report.
 func run(ctx context.Context, o options, out io.Writer) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, o.within, fmt.Errorf("the run took longer than %v", o.within))
-	defer cancel()
 	progress("seed %d", o.seed)
 	w, err := openWorld(ctx, o)
 	defer w.close()
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.within, fmt.Errorf("the run took longer than %v", o.within))
+	defer cancel()
 	r := newReport(o)
 	for i, p := range phases(o) {
 		if p.kills == 0 {

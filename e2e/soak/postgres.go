@@ -159,4 +159,4 @@ func postgresPrograms() (string, error) {
 	return filepath.Dir(path), nil
 }
 
-const startWithin = 90 * time.Second
+const startWithin = 5 * time.Minute
