@@ -75,7 +75,9 @@ type Drain struct {
 	status    SourceStatus
 	kind      string                  // of the trouble that is shown; "": none
 	reading   reading                 // the last one
-	foreign   bool                    // somebody else consumes the queue, as AMQP tells
+	foreign   bool                    // somebody else consumes the queue, or did when it was taken for a work queue
+	since     time.Time               // since when, as far as is known
+	work      bool                    // others consumed it for so long that it is their work queue
 	confirmed []string                // the IDs of hazards that an operator has confirmed
 	held      func() int              // what the consumer holds; nil: none is open
 	stop      context.CancelCauseFunc // ends the session at hand; nil: there is none

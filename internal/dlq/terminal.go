@@ -14,6 +14,10 @@ const (
 	othersEvery = 5 * time.Second
 	// lingering is how long a consumer that is gone may still be counted.
 	lingering = 2 * time.Second
+	// workAfter is how long others must have consumed a queue for it to be taken
+	// for a work queue: longer than a broker needs to notice that a connection is
+	// dead, so that no lost console of ours counts.
+	workAfter = time.Minute
 )
 
 // Errors of Confirm.
@@ -72,14 +76,17 @@ func (d *Drain) recheck(ctx context.Context) error {
 func (d *Drain) lookForOthers(ctx context.Context) {
 	began := time.Now()
 	d.lookedAt = began
-	for {
-		n, ok := d.countOthers(ctx)
-		if !ok {
+	d.mu.Lock()
+	told := d.reading.others != nil
+	d.mu.Unlock()
+	for !told {
+		_, n, err := d.inspector.Depth(ctx, d.Source.Queue)
+		if err != nil {
 			return // the drain says what is wrong
 		}
 		if n == 0 || time.Since(began) > lingering {
 			d.mu.Lock()
-			d.foreign = n > 0
+			d.sawOthers(n > 0, time.Now())
 			d.mu.Unlock()
 			return
 		}
@@ -87,15 +94,18 @@ func (d *Drain) lookForOthers(ctx context.Context) {
 	}
 }
 
-func (d *Drain) countOthers(ctx context.Context) (n int, ok bool) {
-	d.mu.Lock()
-	told := d.reading.others != nil
-	d.mu.Unlock()
-	if told {
-		return 0, true
+// sawOthers takes in whether somebody else consumes the queue. Who did so for a
+// minute has a work queue: that its consumer is away for a moment, for a new
+// version or after a crash, is no leave to drain it. d.mu must be held.
+func (d *Drain) sawOthers(there bool, now time.Time) {
+	switch {
+	case !there && !d.work:
+		d.foreign, d.since = false, time.Time{}
+	case there && !d.foreign:
+		d.foreign, d.since = true, now
+	case there && now.Sub(d.since) >= workAfter:
+		d.work = true
 	}
-	_, n, err := d.inspector.Depth(ctx, d.Source.Queue)
-	return n, err == nil
 }
 
 // hazards are what is known against draining the queue, each with whether it is

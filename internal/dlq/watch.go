@@ -50,6 +50,9 @@ func (d *Drain) noteReading(r reading) {
 		r.known, r.hazards, r.others, r.wrongType = before.known, before.hazards, before.others, before.wrongType
 	}
 	d.reading = r
+	if r.checked && r.others != nil {
+		d.sawOthers(*r.others > 0, r.at)
+	}
 	d.status.Ready, d.status.Unacked = r.ready, r.unacked
 	fewer := d.stuck && before.ready != nil && r.ready != nil && *r.ready < *before.ready
 	d.mu.Unlock()
