@@ -161,6 +161,7 @@ func (h *held) read() (why string) {
 	if len(h.headers) == 0 {
 		return ""
 	}
+	h.delivery.RawHeaders = h.headers
 	written, err := rabbit.EncodeHeaders(h.delivery.Headers)
 	if err != nil {
 		return "its headers could not be published again: " + cut(displayable(err.Error()), maxQuarantine)

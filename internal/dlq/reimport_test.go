@@ -180,7 +180,7 @@ func TestManyAreReimportedEachOnItsOwn(t *testing.T) {
 	good := raw(t, pool, encoded(t, rabbit.Table{"a": "1"}))
 	broken := raw(t, pool, []byte{0, 0, 0, 9})
 	ordinary := put(t, pool, paySource, delivery("ordinary", arrival))[0]
-	gone := raw(t, pool, nil)
+	gone := raw(t, pool, []byte{0, 0, 0, 8})
 	exec(t, pool, "UPDATE dead_letters SET state = 'discarded' WHERE id = $1", gone)
 	unknown := uuid.NewString()
 	results := reimport(t, pool, broken, good, ordinary, gone, unknown, "nothing", good)
