@@ -40,7 +40,7 @@ func TestEntryGoesWithItsTransaction(t *testing.T) {
 	}
 	want := []audit.Entry{{At: at, Actor: "anna", Act: audit.ActNote, Object: "message 1", Result: "<nil>"}}
 	for i := range page.Entries {
-		page.Entries[i].At = page.Entries[i].At.UTC()
+		page.Entries[i].At, page.Entries[i].ID = page.Entries[i].At.UTC(), 0
 	}
 	if diff := cmp.Diff(want, page.Entries); diff != "" {
 		t.Errorf("audit (-want +got):\n%s", diff)
