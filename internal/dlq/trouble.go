@@ -64,11 +64,10 @@ var standby = trouble{
 
 // brokerTrouble is troubleOf for what the broker or its queue is the cause of.
 func brokerTrouble(err error, s Source) trouble {
-	var hazards hazardError
-	if errors.As(err, &hazards) {
+	if hazards, ok := errors.AsType[hazardError](err); ok {
 		return hazards.trouble(s)
 	}
-	if wrong := (errWrongType{}); errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[errWrongType](err); ok {
 		err = fmt.Errorf("%w: %w", rabbit.ErrWrongType, wrong)
 	}
 	for _, t := range brokerTroubles {

@@ -2,6 +2,7 @@ package dlq
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -147,8 +148,8 @@ func TestTurnEnds(t *testing.T) {
 	}
 	l.doubt = 0
 	poll.Until(t, patience, func() error {
-		if err := l.yield(t.Context(), l.since.Add(stretch)); err != errYield { //nolint:errorlint // it is returned bare
-			return fmt.Errorf("somebody waits: %v, want errYield", err)
+		if err := l.yield(t.Context(), l.since.Add(stretch)); !errors.Is(err, errYield) {
+			return fmt.Errorf("somebody waits: want errYield, not %w", err)
 		}
 		return nil
 	})

@@ -46,11 +46,15 @@ func (s *Sources) Statuses() []dlq.SourceStatus {
 	defer s.mu.Unlock()
 	all := []dlq.SourceStatus{
 		{Name: "pay-success", Queue: "q.pay.dlx.terminal", Broker: "pay", State: dlq.SourceUp, Ready: new(int64(0)), Unacked: new(int64(0)), LastDrainedAt: ago(time.Second)},
-		{Name: "order-callback", Queue: "q.order.dlx", Broker: "pay", State: dlq.SourceUp, Ready: new(int64(17)), Unacked: new(int64(2)), LastDrainedAt: ago(time.Hour),
+		{
+			Name: "order-callback", Queue: "q.order.dlx", Broker: "pay", State: dlq.SourceUp, Ready: new(int64(17)), Unacked: new(int64(2)), LastDrainedAt: ago(time.Hour),
 			Warnings: []string{dlq.WarnTTL, dlq.WarnOtherConsumers}, ConfirmedBy: person, ConfirmedAt: ago(25 * time.Hour),
-			Hazards: []dlq.Hazard{{Kind: dlq.WarnTTL, Detail: "604800000", Confirmed: true}, {Kind: dlq.WarnOtherConsumers, Confirmed: true}}},
-		{Name: "points", Queue: Hostile, Broker: "points", State: dlq.SourcePaused, Paused: true, PausedBy: Hostile, PausedAt: ago(2 * time.Hour),
-			Warnings: []string{dlq.WarnDeadLetters}, Hazards: []dlq.Hazard{{Kind: dlq.WarnDeadLetters, Detail: Hostile}}},
+			Hazards: []dlq.Hazard{{Kind: dlq.WarnTTL, Detail: "604800000", Confirmed: true}, {Kind: dlq.WarnOtherConsumers, Confirmed: true}},
+		},
+		{
+			Name: "points", Queue: Hostile, Broker: "points", State: dlq.SourcePaused, Paused: true, PausedBy: Hostile, PausedAt: ago(2 * time.Hour),
+			Warnings: []string{dlq.WarnDeadLetters}, Hazards: []dlq.Hazard{{Kind: dlq.WarnDeadLetters, Detail: Hostile}},
+		},
 	}
 	if s.waiting {
 		all = append(all, refunds())
