@@ -23,6 +23,7 @@ type batch struct {
 	reborn  []*letter // next lives of known ones
 	known   []receipt // of letters that are stored already
 	settled int       // receipts of earlier drains that were met
+	marked  bool      // messages behind the window may be marked as redelivered
 }
 
 // store is what an intake does, with letters that are all there.
@@ -58,16 +59,23 @@ func (l *ledger) rehearse(ctx context.Context, letters []*letter) error {
 	for _, x := range letters {
 		x.streamed = false
 	}
-	err := pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) error {
-		if _, err := l.write(ctx, tx, letters, time.Now(), l.writeAll); err != nil {
+	quiet := *l
+	quiet.returns = nil // it counts what it is told
+	for _, write := range []func(context.Context, pgx.Tx, *batch) error{quiet.writeAll, quiet.writeEach} {
+		err := pgx.BeginFunc(ctx, l.conn, func(tx pgx.Tx) error {
+			if _, err := quiet.write(ctx, tx, letters, time.Now(), write); err != nil {
+				return err
+			}
+			return errRehearsed
+		})
+		if errors.Is(err, errRehearsed) {
+			return nil
+		}
+		if !isRefusal(err) {
 			return err
 		}
-		return errRehearsed
-	})
-	if errors.Is(err, errRehearsed) || isRefusal(err) {
-		return nil
 	}
-	return err
+	return nil
 }
 
 // write writes all of a window but what was streamed.
@@ -98,7 +106,14 @@ func (l *ledger) writeAll(ctx context.Context, tx pgx.Tx, b *batch) error {
 	if err := l.reopen(ctx, tx, b.reborn); err != nil {
 		return err
 	}
-	return copyRows(ctx, tx, "lives", lifeColumns, b.reborn, (*letter).life)
+	if err := copyRows(ctx, tx, "lives", lifeColumns, b.reborn, (*letter).life); err != nil || len(b.reborn) == 0 {
+		return err
+	}
+	ids := make([]uuid.UUID, len(b.reborn))
+	for i, x := range b.reborn {
+		ids[i] = x.id
+	}
+	return writeSearchText(ctx, tx, ids) // what it said in its last life must not find it
 }
 
 // copyFresh writes letters that are messages of their own.
@@ -110,37 +125,49 @@ func (l *ledger) copyFresh(ctx context.Context, tx pgx.Tx, letters []*letter) er
 	return copyRows(ctx, tx, "dead_letters", deadLetterColumns, letters, row)
 }
 
-// writeEach writes a batch letter by letter, and quarantines those that are
-// refused.
+// writeEach writes a batch in parts, and quarantines the letters that are
+// refused: a part that is refused is halved until the letter at fault is alone.
 func (l *ledger) writeEach(ctx context.Context, tx pgx.Tx, b *batch) error {
-	one := func(part batch) error {
-		return pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { return l.writeAll(ctx, tx, &part) })
-	}
-	var fresh, reborn []*letter
-	keep := func(x *letter, part batch, kept *[]*letter) error {
-		err := one(part)
-		if err == nil {
-			*kept = append(*kept, x)
-		}
-		if !isRefusal(err) {
+	var kept batch
+	sift := func(letters []*letter, as func([]*letter) batch) error {
+		return halve(letters, func(part []*letter) error {
+			whole := as(part)
+			err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { return l.writeAll(ctx, tx, &whole) })
+			if isRefusal(err) && len(part) == 1 {
+				q := part[0].quarantined("Postgres refused it: " + cut(displayable(err.Error()), maxQuarantine))
+				whole = batch{fresh: []*letter{q}}
+				err = pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error { return l.writeAll(ctx, tx, &whole) })
+			}
+			if err == nil {
+				kept.fresh, kept.reborn = append(kept.fresh, whole.fresh...), append(kept.reborn, whole.reborn...)
+			}
 			return err
-		}
-		q := x.quarantined("Postgres refused it: " + cut(displayable(err.Error()), maxQuarantine))
-		fresh = append(fresh, q)
-		return one(batch{fresh: []*letter{q}})
+		})
 	}
-	for _, x := range b.fresh {
-		if err := keep(x, batch{fresh: []*letter{x}}, &fresh); err != nil {
-			return err
-		}
+	if err := sift(b.fresh, func(part []*letter) batch { return batch{fresh: part} }); err != nil {
+		return err
 	}
-	for _, x := range b.reborn {
-		if err := keep(x, batch{reborn: []*letter{x}}, &reborn); err != nil {
-			return err
-		}
+	if err := sift(b.reborn, func(part []*letter) batch { return batch{reborn: part} }); err != nil {
+		return err
 	}
-	b.fresh, b.reborn = fresh, reborn
+	b.fresh, b.reborn = kept.fresh, kept.reborn
 	return nil
+}
+
+// halve does something with all letters, or, where it is refused, with each half.
+func halve(letters []*letter, do func([]*letter) error) error {
+	if len(letters) == 0 {
+		return nil
+	}
+	err := do(letters)
+	if !isRefusal(err) || len(letters) == 1 {
+		return err
+	}
+	middle := len(letters) / 2
+	if err := halve(letters[:middle], do); err != nil {
+		return err
+	}
+	return halve(letters[middle:], do)
 }
 
 // reopen gives messages their next life, and tells the replays that sent them.

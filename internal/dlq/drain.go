@@ -62,6 +62,8 @@ type Drain struct {
 	// halved with each rehearsal that fails. It is rehearsed before the broker is asked again: each window that is given back
 	// uses up what a quorum queue allows a message. Run's own.
 	trial []*letter
+	// accused is a message that the store fails at, though it takes others. Run's own.
+	accused *accusation
 	// most bounds the windows after one that the store did not take: no more is
 	// asked for than was rehearsed, and then ever more again; 0: no bound. Run's own.
 	most int
@@ -193,12 +195,9 @@ func (d *Drain) session(ctx context.Context) error {
 		return storeError{err}
 	}
 	defer ledger.close()
-	if err := ledger.rehearse(ctx, d.trial); err != nil {
-		d.trial = d.trial[:(len(d.trial)+1)/2] // it may take less
-		d.most = len(d.trial)
+	if err := d.rehearse(ctx, ledger); err != nil {
 		return storeError{err}
 	}
-	d.trial = nil
 	consumer, err := rabbit.DialConsumerWith(ctx, d.URL, "dead letter office: drain of "+d.Source.Name, d.FrameMax)
 	if err != nil {
 		return err
@@ -227,6 +226,45 @@ func (d *Drain) session(ctx context.Context) error {
 	}
 }
 
+// rehearse finds out whether the store takes by now what it did not take last
+// time, and makes do with less of it each time. A message that fails alone,
+// while another one would be taken, is at fault itself: the drain goes on, and
+// puts it in quarantine when it comes.
+func (d *Drain) rehearse(ctx context.Context, ledger *ledger) error {
+	err := ledger.rehearse(ctx, d.trial)
+	if err == nil {
+		d.trial = nil
+		return nil
+	}
+	if len(d.trial) > 1 {
+		d.trial = d.trial[:(len(d.trial)+1)/2] // it may take less
+		d.most = len(d.trial)
+		return err
+	}
+	blank := prepare(rabbit.Delivery{}, d.Source, time.Now())
+	if ledger.conn.IsClosed() || ledger.rehearse(ctx, []*letter{blank}) != nil {
+		return err
+	}
+	d.accused = &accusation{d.trial[0].fingerprint, "Postgres failed at it: " + cut(displayable(err.Error()), maxQuarantine)}
+	d.trial = nil
+	return nil
+}
+
+// accusation is a message that the store fails at, and how.
+type accusation struct {
+	fingerprint fingerprint
+	why         string
+}
+
+// letterOf is prepare, with the accused in quarantine.
+func (d *Drain) letterOf(delivery rabbit.Delivery, at time.Time) *letter {
+	x := prepare(delivery, d.Source, at)
+	if d.accused != nil && x.fingerprint == d.accused.fingerprint {
+		return x.quarantined(d.accused.why)
+	}
+	return x
+}
+
 // step drains one window, or finds that there is none.
 func (d *Drain) step(ctx context.Context, ledger *ledger, consumer *rabbit.Consumer, wait time.Duration) error {
 	lasting, finished := finishing(ctx, d.Grace)
@@ -240,7 +278,7 @@ func (d *Drain) step(ctx context.Context, ledger *ledger, consumer *rabbit.Consu
 			in.abandon(lasting)
 			in = &intake{ledger: ledger, at: time.Now()}
 		}
-		in.take(lasting, prepare(delivery, d.Source, in.at))
+		in.take(lasting, d.letterOf(delivery, in.at))
 	}}
 	if d.most > 0 {
 		limits.Messages = d.most
@@ -250,8 +288,12 @@ func (d *Drain) step(ctx context.Context, ledger *ledger, consumer *rabbit.Consu
 	}
 	window, err := consumer.Next(waiting, d.Source.Queue, limits)
 	done()
+	if err != nil { // its transaction must not hold what comes next
+		in.abandon(lasting)
+	}
 	switch {
 	case err == nil:
+		in.refilled = window.Refilled
 		d.single, d.idled = max(0, d.single-1), 0
 		err = d.drain(lasting, in, window)
 	case context.Cause(ctx) != nil:

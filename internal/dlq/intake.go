@@ -19,6 +19,8 @@ type intake struct {
 	ledger  *ledger
 	at      time.Time // when the window began
 	letters []*letter
+	// refilled: that a letter was redelivered means nothing (rabbit.Window).
+	refilled bool
 
 	tx     pgx.Tx
 	stream chan *letter // closed once the window is complete
@@ -126,13 +128,16 @@ func (in *intake) store(ctx context.Context) (*batch, error) {
 	if in.tx == nil && in.err == nil {
 		in.begin(ctx)
 	}
+	in.ledger.distrust = in.ledger.distrust || in.refilled
 	b, err := in.commit(ctx)
 	if err != nil {
 		in.abandon(ctx)
 	}
 	l := in.ledger
 	if isRefusal(err) && !l.conn.IsClosed() {
-		b, err = l.storeEach(ctx, in.letters, in.at)
+		each, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+		defer cancel()
+		b, err = l.storeEach(each, in.letters, in.at)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("dlq: store window: %w", err)

@@ -43,6 +43,7 @@ type ledger struct {
 	lookedAt time.Time // since when this drain consumes
 	doubt    int       // receipts left by earlier ones
 	first    bool      // nothing but messages with such receipts has come since
+	distrust bool      // that a message was redelivered means nothing any more
 }
 
 // openLedger connects and takes the source's lock. It returns errElsewhere

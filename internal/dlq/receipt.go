@@ -13,6 +13,7 @@ type receipt struct {
 	window      uuid.UUID
 	place       int // in the window
 	message     uuid.UUID
+	marked      bool // of its window
 	fingerprint fingerprint
 	looks       int // how often a drain has begun to consume since
 }

@@ -198,7 +198,11 @@ var (
 // release writes what the drain would have written of x, and ends its
 // quarantine.
 func (l *letter) release(ctx context.Context, tx pgx.Tx, source string) error {
-	sql, args := updateOf("dead_letters", deadLetterColumns, l.deadLetter(source), keptOfDeadLetter)
+	kept, err := keptBesides(ctx, tx, l.id)
+	if err != nil {
+		return err
+	}
+	sql, args := updateOf("dead_letters", deadLetterColumns, l.deadLetter(source), kept)
 	args["id"] = l.id
 	if _, err := tx.Exec(ctx, sql+` WHERE id = @id`, args); err != nil {
 		return err
@@ -214,6 +218,17 @@ func (l *letter) release(ctx context.Context, tx pgx.Tx, source string) error {
 		}
 	}
 	return writeSearchText(ctx, tx, []uuid.UUID{l.id})
+}
+
+// keptBesides returns what stays of a dead letter: what an operator has said of
+// where it belongs, too.
+func keptBesides(ctx context.Context, tx pgx.Tx, id uuid.UUID) ([]string, error) {
+	var said bool
+	const sql = `SELECT coalesce(original_evidence = $2, false) FROM dead_letters WHERE id = $1`
+	if err := tx.QueryRow(ctx, sql, id, OriginOperator).Scan(&said); err != nil || !said {
+		return keptOfDeadLetter, err
+	}
+	return append([]string{"original_queue", "original_exchange", "original_routing_key", "original_evidence"}, keptOfDeadLetter...), nil
 }
 
 // updateOf returns an UPDATE, up to its condition, that sets all columns of a

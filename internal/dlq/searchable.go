@@ -20,6 +20,8 @@ const (
 	searchLag = time.Minute
 	// searchQuiet is how long the drain must have paused.
 	searchQuiet = 400 * time.Millisecond
+	// windowsKept is how long a window is kept that is acked and searchable.
+	windowsKept = 30 * 24 * time.Hour
 	// searchBatch is how many bodies are read at a time; searchStart is how much
 	// of each.
 	searchBatch = 200
@@ -68,6 +70,7 @@ func NewSearchText(pool *pgxpool.Pool, busy func() bool, log *slog.Logger) *Sear
 // Run makes search text until ctx ends, and then returns nil.
 func (s *SearchText) Run(ctx context.Context) error {
 	var pace backoff
+	var pruned time.Time
 	tick := time.NewTicker(searchEvery)
 	defer tick.Stop()
 	for {
@@ -83,10 +86,32 @@ func (s *SearchText) Run(ctx context.Context) error {
 		default:
 			pace.reset()
 		}
+		if time.Since(pruned) > time.Hour {
+			pruned = time.Now()
+			if err := s.prune(ctx, pruned); err != nil && ctx.Err() == nil {
+				s.log.WarnContext(ctx, "old windows are still there", "err", err)
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
+		}
+	}
+}
+
+// prune forgets windows that tell nothing any more.
+func (s *SearchText) prune(ctx context.Context, now time.Time) error {
+	const sql = `
+		DELETE FROM windows WHERE id IN (
+			SELECT id FROM windows WHERE outstanding = 0 AND searchable AND drained_at < $1 LIMIT 1000)`
+	for {
+		gone, err := s.pool.Exec(ctx, sql, now.Add(-windowsKept))
+		if err != nil {
+			return fmt.Errorf("dlq: forget old windows: %w", err)
+		}
+		if gone.RowsAffected() < 1000 {
+			return nil
 		}
 	}
 }
@@ -119,7 +144,7 @@ func (s *SearchText) window(ctx context.Context, now time.Time) (done bool, err 
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		const sql = `
 			SELECT id, message_ids FROM windows
-			WHERE NOT searchable AND (drained_at < @late::timestamptz
+			WHERE NOT searchable AND outstanding = 0 AND (drained_at < @late::timestamptz
 				OR NOT EXISTS (SELECT FROM windows WHERE NOT searchable AND drained_at > @busy::timestamptz))
 			ORDER BY drained_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED`
 		var id uuid.UUID
@@ -173,12 +198,15 @@ func writeSearchText(ctx context.Context, tx pgx.Tx, ids []uuid.UUID) error {
 		WHERE m.id = ANY ($1) AND l.body_is_text AND l.body_size > 0`
 	var id uuid.UUID
 	var body []byte
-	var found []uuid.UUID
-	var texts []string
+	found, texts := []uuid.UUID{}, []string{}
 	err := eachRow(ctx, tx, read, []any{ids, searchStart}, []any{&id, &body}, func() {
 		found, texts = append(found, id), append(texts, searchTextOf(body))
 	})
-	if err != nil || len(found) == 0 {
+	if err != nil {
+		return err
+	}
+	const forget = `DELETE FROM body_texts WHERE message_id = ANY ($1) AND message_id <> ALL ($2)`
+	if _, err := tx.Exec(ctx, forget, ids, found); err != nil || len(found) == 0 {
 		return err
 	}
 	const write = `

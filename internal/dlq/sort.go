@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"time"
 
@@ -42,8 +43,14 @@ func (l *ledger) sort(ctx context.Context, tx pgx.Tx, letters []*letter, at time
 
 // takeKnown finds the letters that are stored already, whose receipts pass on
 // to this window, and returns the other letters.
+//
+// It also finds out whether messages behind this window may be marked as
+// redelivered by now. What was given back stands at the head of the queue, so
+// none is where the last letter came for the first time; and behind a window
+// that came back as a whole it is as it was when that window was drained.
 func (l *ledger) takeKnown(ctx context.Context, tx pgx.Tx, b *batch, letters []*letter) ([]*letter, error) {
 	if l.doubt <= 0 {
+		b.marked = letters[len(letters)-1].delivery.Redelivered
 		return letters, nil
 	}
 	outstanding, err := loadReceipts(ctx, tx, l.source.Name)
@@ -55,6 +62,10 @@ func (l *ledger) takeKnown(ctx context.Context, tx pgx.Tx, b *batch, letters []*
 		sightings[i] = sighting{x.fingerprint, x.delivery.Redelivered}
 	}
 	found := recognise(sightings, outstanding, l.first)
+	if l.distrust {
+		maps.Copy(found.suspects, found.same)
+		found.same = nil
+	}
 	var rest []*letter
 	var met []receipt
 	for i, x := range letters {
@@ -70,7 +81,18 @@ func (l *ledger) takeKnown(ctx context.Context, tx pgx.Tx, b *batch, letters []*
 	}
 	met = append(met, b.known...)
 	b.settled = len(met)
+	if last := len(letters) - 1; letters[last].delivery.Redelivered {
+		b.marked = true
+		if id, ok := found.same[last]; ok {
+			b.marked = outstanding[id].marked || !endsItsWindow(outstanding, int(id))
+		}
+	}
 	return rest, take(ctx, tx, met)
+}
+
+// endsItsWindow says whether a receipt is the last of its window's.
+func endsItsWindow(all []receipt, i int) bool {
+	return i == len(all)-1 || all[i+1].window != all[i].window
 }
 
 // markCopies marks redeliveries without a receipt whose like is stored. A

@@ -11,10 +11,11 @@ import (
 const (
 	idSize    = len(uuid.UUID{})
 	printSize = len(fingerprint{})
-	// copiesWithin is how far back a redelivery is compared with what is stored.
-	copiesWithin = 30 * 24 * time.Hour
+	// copiesWithin is how far back a redelivery is compared with what is stored: a
+	// broker forgets acks of its last moments only.
+	copiesWithin = 24 * time.Hour
 	// maxWindowsCompared bounds the same; of the newest.
-	maxWindowsCompared = 20_000
+	maxWindowsCompared = 500
 )
 
 // enterWindow writes down what a window held: the letters that got a row, and
@@ -30,27 +31,34 @@ func (b *batch) enterWindow(ctx context.Context, tx pgx.Tx, source string) error
 	for _, r := range b.known {
 		ids, prints = append(ids, r.message[:]...), append(prints, r.fingerprint[:]...)
 	}
-	const sql = `INSERT INTO windows (id, source, drained_at, message_ids, fingerprints, outstanding) VALUES ($1, $2, $3, $4, $5, $6)`
-	_, err := tx.Exec(ctx, sql, b.window, source, b.at, ids, prints, n)
+	looks := 0
+	if b.marked { // the next look at it is one too many to believe it
+		looks = 1
+	}
+	const sql = `
+		INSERT INTO windows (id, source, drained_at, message_ids, fingerprints, outstanding, marked, looks)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+	_, err := tx.Exec(ctx, sql, b.window, source, b.at, ids, prints, n, b.marked, looks)
 	return err
 }
 
 // loadReceipts reads the receipts that earlier drains left, the oldest first.
 func loadReceipts(ctx context.Context, tx pgx.Tx, source string) ([]receipt, error) {
 	const sql = `
-		SELECT id, message_ids, fingerprints, coalesce(taken, ''), looks FROM windows
+		SELECT id, message_ids, fingerprints, coalesce(taken, ''), looks, marked FROM windows
 		WHERE source = $1 AND outstanding > 0 AND looks > 0 ORDER BY drained_at, id`
 	var all []receipt
 	var id uuid.UUID
 	var ids, prints, taken []byte
 	var looks int
-	err := eachRow(ctx, tx, sql, []any{source}, []any{&id, &ids, &prints, &taken, &looks}, func() {
+	var marked bool
+	err := eachRow(ctx, tx, sql, []any{source}, []any{&id, &ids, &prints, &taken, &looks, &marked}, func() {
 		for i := range len(prints) / printSize {
 			if i < len(taken) && taken[i] != 0 {
 				continue
 			}
 			all = append(all, receipt{
-				id: int64(len(all)), window: id, place: i, looks: looks,
+				id: int64(len(all)), window: id, place: i, looks: looks, marked: marked,
 				message: uuid.UUID(ids[i*idSize:]), fingerprint: fingerprint(prints[i*printSize:]),
 			})
 		}
@@ -80,7 +88,7 @@ func take(ctx context.Context, tx pgx.Tx, met []receipt) error {
 }
 
 // storedBefore returns which of the fingerprints were drained from source in
-// the last 30 days.
+// the last day.
 func storedBefore(ctx context.Context, tx pgx.Tx, source string, asked map[fingerprint]bool, now time.Time) (map[fingerprint]bool, error) {
 	const sql = `
 		SELECT fingerprints FROM windows WHERE source = $1 AND drained_at > $2

@@ -53,6 +53,7 @@ func (l Limits) withDefaults() Limits {
 type Consumer struct {
 	conn     *conn
 	prefetch prefetch
+	gaveBack bool   // what had come went back, and comes again as redelivered
 	counted  string // the queue that has counted a subscription of ours
 
 	mu     sync.Mutex
@@ -136,10 +137,10 @@ func (c *Consumer) Close() error {
 // next fills a window, and fills it anew where more came than fits: all of it
 // goes back first, so that nothing is out beside the window.
 func (c *Consumer) next(ctx context.Context, queue string, l Limits) (*Window, error) {
-	for refilled := false; ; refilled = true {
+	for {
 		w, err := c.open(ctx, queue, l)
 		if err == nil {
-			w.Refilled = refilled
+			w.Refilled = c.gaveBack
 		}
 		if !errors.Is(err, errOverflow) {
 			return w, err
@@ -159,6 +160,7 @@ func (c *Consumer) open(ctx context.Context, queue string, l Limits) (*Window, e
 	if err == nil && len(w.deliveries) > 0 {
 		return w, nil
 	}
+	c.gaveBack = c.gaveBack || w.seen > 0
 	w.giveBack()
 	if err == nil {
 		err = context.Cause(ctx)

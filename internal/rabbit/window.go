@@ -12,8 +12,9 @@ import (
 // Window is a run of deliveries that belong together: the broker forgets or
 // takes back all of them at once.
 type Window struct {
-	// Refilled says that the window was filled anew after it had overflowed: what
-	// had come by then went back first, so that Redelivered means nothing here.
+	// Refilled says that the consumer has given back deliveries, of this window or
+	// of one before it that overflowed: what says that it is redelivered may come
+	// for the first time.
 	Refilled bool
 
 	conn    *conn
