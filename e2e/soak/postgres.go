@@ -99,11 +99,13 @@ func (p *postgres) spawn(ctx context.Context) (err error) {
 	return err
 }
 
-// kill ends all of the server's processes as a power cut would.
+// kill ends all of the server's processes as a power cut would. The first one is
+// stopped before, so that it makes no new ones meanwhile.
 func (p *postgres) kill() {
-	family := append([]int{p.process.cmd.Process.Pid}, childrenOf(p.process.cmd.Process.Pid)...)
-	for _, pid := range family {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
+	first := p.process.cmd.Process.Pid
+	_ = syscall.Kill(first, syscall.SIGSTOP) // it may be gone, like those below
+	for _, pid := range append(childrenOf(first), first) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	<-p.process.done
 }
