@@ -1,6 +1,7 @@
 package dlq
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
@@ -19,9 +20,7 @@ func TestFingerprintLeavesOutWhatTheBrokerCounts(t *testing.T) {
 	}
 	for name, h := range map[string]rabbit.Table{"none": {}, "others": {"a": "b", "z": int64(1)}} {
 		counted := rabbit.Table{"x-delivery-count": int64(3), "x-acquired-count": int64(4)}
-		for name, value := range h {
-			counted[name] = value
-		}
+		maps.Copy(counted, h)
 		if print(h) != print(counted) {
 			t.Errorf("%s: the counts make another message", name)
 		}
