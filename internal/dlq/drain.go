@@ -214,6 +214,9 @@ func (d *Drain) session(ctx context.Context) error {
 	}
 	d.paid()
 	wait := firstTurn
+	if ledger.awaited > 0 { // what comes back must not be cut in two
+		wait = turn
+	}
 	for {
 		if err := d.step(ctx, ledger, consumer, wait); err != nil {
 			return err
@@ -282,6 +285,9 @@ func (d *Drain) step(ctx context.Context, ledger *ledger, consumer *rabbit.Consu
 	}}
 	if d.most > 0 {
 		limits.Messages = d.most
+		if ledger.first { // what is stored already costs the store nothing, and must not come in pieces
+			limits.Messages = max(d.most, ledger.awaited)
+		}
 	}
 	if d.single > 0 {
 		limits.Messages = 1

@@ -42,6 +42,7 @@ type ledger struct {
 	since    time.Time // when this turn began
 	lookedAt time.Time // since when this drain consumes
 	doubt    int       // receipts left by earlier ones
+	awaited  int       // the most that one window may bring back: so many must fit into the first
 	first    bool      // nothing but messages with such receipts has come since
 	distrust bool      // that a message was redelivered means nothing any more
 }
@@ -108,9 +109,9 @@ func (l *ledger) begin(ctx context.Context, acked []uuid.UUID, now time.Time) er
 		}
 		const look = `
 			WITH looked AS (
-				UPDATE windows SET looks = looks + 1 WHERE source = $1 AND outstanding > 0 RETURNING outstanding
-			) SELECT coalesce(sum(outstanding), 0) FROM looked`
-		return tx.QueryRow(ctx, look, l.source.Name).Scan(&l.doubt)
+				UPDATE windows SET looks = looks + 1 WHERE source = $1 AND outstanding > 0 RETURNING outstanding, looks
+			) SELECT coalesce(sum(outstanding), 0), coalesce(max(outstanding) FILTER (WHERE looks = 1), 0) FROM looked`
+		return tx.QueryRow(ctx, look, l.source.Name).Scan(&l.doubt, &l.awaited)
 	})
 	if err != nil {
 		return fmt.Errorf("dlq: begin to drain: %w", err)

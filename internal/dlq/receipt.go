@@ -1,7 +1,9 @@
 package dlq
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 
 	"github.com/google/uuid"
 )
@@ -22,6 +24,10 @@ type receipt struct {
 type sighting struct {
 	fingerprint fingerprint
 	redelivered bool
+	// counted: the broker counts its deliveries (quorum queues), so that it was
+	// truly delivered before. A classic queue says so of all that a restart of the
+	// broker found in it.
+	counted bool
 }
 
 // recognition tells what the deliveries of a window are, by their position.
@@ -44,38 +50,61 @@ type recognition struct {
 //   - it is the first time that someone looks since the ack was lost, and
 //   - all of the old window is there, or this one holds nothing else (an old
 //     window may be cut in two by the limits of a new one), and
+//   - nothing says that the broker was restarted: of a classic queue it then
+//     delivers all as redelivered. So there no redelivery may be left over that
+//     has no receipt, and a part of a window is not enough; a quorum queue counts
+//     deliveries, and what it calls redelivered was delivered, and
 //   - it is at the head of the queue. Behind other messages (the broker had not
 //     yet noticed that the old connection was gone) it takes a whole window of
 //     messages that are not all alike.
 func recognise(deliveries []sighting, outstanding []receipt, first bool) recognition {
 	r := recognition{same: map[int]int64{}, suspects: map[int]int64{}}
 	free := map[fingerprint][]int{}
+	left, counted := 0, true
 	for i, d := range deliveries {
 		if d.redelivered {
 			free[d.fingerprint] = append(free[d.fingerprint], i)
+			left, counted = left+1, counted && d.counted
 		}
 	}
-	for _, window := range byWindow(outstanding) {
-		matched := map[int]int64{}
-		kinds := map[fingerprint]bool{}
-		for _, receipt := range window {
-			kinds[receipt.fingerprint] = true
-			places := free[receipt.fingerprint]
-			if len(places) == 0 {
-				continue
-			}
+	windows := byWindow(outstanding)
+	// What may be believed comes first: an old doubt must not take its place.
+	slices.SortStableFunc(windows, func(a, b []receipt) int { return cmp.Compare(min(a[0].looks, 2), min(b[0].looks, 2)) })
+	all := make([]map[int]int64, len(windows))
+	for i, window := range windows {
+		all[i] = match(window, free)
+		left -= len(all[i])
+	}
+	known := 0
+	for i, window := range windows {
+		whole := len(all[i]) == len(window)
+		alone := counted && len(all[i])+known == len(deliveries)
+		sound := counted || left == 0 // nothing says that the broker was restarted
+		into := r.suspects
+		if sound && window[0].looks <= 1 && ((first && (whole || alone)) || (whole && !alike(window))) {
+			into = r.same
+			known += len(all[i])
+		}
+		maps.Copy(into, all[i])
+	}
+	return r
+}
+
+// match gives each receipt of a window the first delivery that it fits, and
+// takes that out of free.
+func match(window []receipt, free map[fingerprint][]int) map[int]int64 {
+	matched := map[int]int64{}
+	for _, receipt := range window {
+		if places := free[receipt.fingerprint]; len(places) > 0 {
 			matched[places[0]] = receipt.id
 			free[receipt.fingerprint] = places[1:]
 		}
-		whole := len(matched) == len(window)
-		alone := len(matched)+len(r.same) == len(deliveries)
-		into := r.suspects
-		if window[0].looks <= 1 && ((first && (whole || alone)) || (whole && len(kinds) > 1)) {
-			into = r.same
-		}
-		maps.Copy(into, matched)
 	}
-	return r
+	return matched
+}
+
+func alike(window []receipt) bool {
+	return !slices.ContainsFunc(window, func(r receipt) bool { return r.fingerprint != window[0].fingerprint })
 }
 
 // byWindow groups receipts by the window they were drained in, the oldest first.

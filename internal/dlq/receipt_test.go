@@ -19,13 +19,14 @@ func receipts(window byte, looks int, messages string) []receipt {
 	return all
 }
 
-// seen writes deliveries from letters; capital ones are redelivered.
-func seen(messages string) []sighting {
+// seen writes deliveries from letters; capital ones are redelivered, by a queue
+// that counts deliveries or by one that does not.
+func seen(messages string, counted bool) []sighting {
 	var all []sighting
 	for _, m := range messages {
 		s := sighting{fingerprint: fingerprint{byte(m)}}
 		if m >= 'A' && m <= 'Z' {
-			s = sighting{fingerprint: fingerprint{byte(m - 'A' + 'a')}, redelivered: true}
+			s = sighting{fingerprint: fingerprint{byte(m - 'A' + 'a')}, redelivered: true, counted: counted}
 		}
 		all = append(all, s)
 	}
@@ -34,64 +35,72 @@ func seen(messages string) []sighting {
 
 func TestRecognise(t *testing.T) {
 	t.Parallel()
+	type ids = map[int]int64
 	tests := []struct {
 		name        string
 		deliveries  string
 		outstanding []receipt
 		first       bool
-		want        recognition
+		quorum      recognition
+		classic     recognition
 	}{
 		{
 			"the window is back, with new messages behind it", "ABxy", receipts(1, 1, "ab"), true,
-			recognition{map[int]int64{0: 100, 1: 101}, map[int]int64{}},
+			recognition{ids{0: 100, 1: 101}, ids{}}, recognition{ids{0: 100, 1: 101}, ids{}},
 		},
 		{
 			"twins of one window stay two", "AA", receipts(1, 1, "aa"), true,
-			recognition{map[int]int64{0: 100, 1: 101}, map[int]int64{}},
+			recognition{ids{0: 100, 1: 101}, ids{}}, recognition{ids{0: 100, 1: 101}, ids{}},
 		},
 		{
-			"a twin too many has no receipt", "AAA", receipts(1, 1, "aa"), true,
-			recognition{map[int]int64{0: 100, 1: 101}, map[int]int64{}},
+			"a twin too many: a classic queue's broker may have been restarted", "AAA", receipts(1, 1, "aa"), true,
+			recognition{ids{0: 100, 1: 101}, ids{}}, recognition{ids{}, ids{0: 100, 1: 101}},
 		},
 		{
 			"a message that was never delivered is new", "a", receipts(1, 1, "a"), true,
-			recognition{map[int]int64{}, map[int]int64{}},
+			recognition{ids{}, ids{}}, recognition{ids{}, ids{}},
 		},
 		{
-			"a window cut in two by the limits", "AB", receipts(1, 1, "abc"), true,
-			recognition{map[int]int64{0: 100, 1: 101}, map[int]int64{}},
+			"a part of the window, or twins that a restart of the broker made look so", "AB", receipts(1, 1, "abc"), true,
+			recognition{ids{0: 100, 1: 101}, ids{}}, recognition{ids{}, ids{0: 100, 1: 101}},
 		},
 		{
 			"a part of a window among others may be twins", "AX", receipts(1, 1, "abc"), true,
-			recognition{map[int]int64{}, map[int]int64{0: 100}},
+			recognition{ids{}, ids{0: 100}}, recognition{ids{}, ids{0: 100}},
 		},
 		{
 			"an earlier look may have marked a twin as redelivered", "AB", receipts(1, 2, "ab"), true,
-			recognition{map[int]int64{}, map[int]int64{0: 100, 1: 101}},
+			recognition{ids{}, ids{0: 100, 1: 101}}, recognition{ids{}, ids{0: 100, 1: 101}},
+		},
+		{
+			"an old doubt about twins leaves the new window its place", "AAA", append(receipts(1, 2, "aa"), receipts(2, 1, "aaa")...), true,
+			recognition{ids{0: 200, 1: 201, 2: 202}, ids{}}, recognition{ids{0: 200, 1: 201, 2: 202}, ids{}},
 		},
 		{
 			"late but whole: the old connection took its time to die", "AB", receipts(1, 1, "ab"), false,
-			recognition{map[int]int64{0: 100, 1: 101}, map[int]int64{}},
+			recognition{ids{0: 100, 1: 101}, ids{}}, recognition{ids{0: 100, 1: 101}, ids{}},
 		},
 		{
 			"late and all alike may be twins", "AA", receipts(1, 1, "aa"), false,
-			recognition{map[int]int64{}, map[int]int64{0: 100, 1: 101}},
+			recognition{ids{}, ids{0: 100, 1: 101}}, recognition{ids{}, ids{0: 100, 1: 101}},
 		},
 		{
 			"late and in part may be twins", "A", receipts(1, 1, "ab"), false,
-			recognition{map[int]int64{}, map[int]int64{0: 100}},
+			recognition{ids{}, ids{0: 100}}, recognition{ids{}, ids{0: 100}},
 		},
 		{
 			"two windows are back", "ABC", append(receipts(1, 1, "ab"), receipts(2, 1, "c")...), true,
-			recognition{map[int]int64{0: 100, 1: 101, 2: 200}, map[int]int64{}},
+			recognition{ids{0: 100, 1: 101, 2: 200}, ids{}}, recognition{ids{0: 100, 1: 101, 2: 200}, ids{}},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := recognise(seen(tt.deliveries), tt.outstanding, tt.first)
-			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(recognition{})); diff != "" {
-				t.Errorf("recognition (-want +got):\n%s", diff)
+			for counted, want := range map[bool]recognition{true: tt.quorum, false: tt.classic} {
+				got := recognise(seen(tt.deliveries, counted), tt.outstanding, tt.first)
+				if diff := cmp.Diff(want, got, cmp.AllowUnexported(recognition{})); diff != "" {
+					t.Errorf("counted %t: recognition (-want +got):\n%s", counted, diff)
+				}
 			}
 		})
 	}

@@ -59,7 +59,8 @@ func (l *ledger) takeKnown(ctx context.Context, tx pgx.Tx, b *batch, letters []*
 	}
 	sightings := make([]sighting, len(letters))
 	for i, x := range letters {
-		sightings[i] = sighting{x.fingerprint, x.delivery.Redelivered}
+		_, counted := x.delivery.Headers["x-delivery-count"]
+		sightings[i] = sighting{x.fingerprint, x.delivery.Redelivered, counted}
 	}
 	found := recognise(sightings, outstanding, l.first)
 	if l.distrust {
