@@ -77,6 +77,10 @@ func TestRecognise(t *testing.T) {
 			recognition{ids{0: 200, 1: 201, 2: 202}, ids{}}, recognition{ids{0: 200, 1: 201, 2: 202}, ids{}},
 		},
 		{
+			"an old doubt does not explain a twin too many", "AAA", append(receipts(1, 2, "a"), receipts(2, 1, "aa")...), true,
+			recognition{ids{0: 200, 1: 201}, ids{2: 100}}, recognition{ids{}, ids{0: 200, 1: 201, 2: 100}},
+		},
+		{
 			"late but whole: the old connection took its time to die", "AB", receipts(1, 1, "ab"), false,
 			recognition{ids{0: 100, 1: 101}, ids{}}, recognition{ids{0: 100, 1: 101}, ids{}},
 		},
