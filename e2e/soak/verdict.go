@@ -124,7 +124,7 @@ func (s stored) compare(seed uint64, number int) string {
 	if err != nil {
 		return err.Error()
 	}
-	properties, err := rabbit.DecodePropertiesRaw(s.properties)
+	properties, err := rabbit.DecodeProperties(s.properties)
 	if err != nil {
 		return err.Error()
 	}

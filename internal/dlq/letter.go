@@ -51,7 +51,7 @@ func prepare(d rabbit.Delivery, s Source, arrived time.Time) *letter {
 // keep.
 func (l *letter) encode() {
 	var err error
-	if l.properties, err = rabbit.EncodePropertiesRaw(l.delivery.Properties); err != nil {
+	if l.properties, err = rabbit.EncodeProperties(l.delivery.Properties); err != nil {
 		l.quarantine = cannotStore("properties", err)
 	}
 	if l.headers = l.delivery.RawHeaders; l.headers != nil {

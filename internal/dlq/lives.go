@@ -40,7 +40,7 @@ func scanLife(row pgx.CollectableRow) (Life, error) {
 	l.DrainedAt, l.DiedAt, l.FirstDiedAt = l.DrainedAt.UTC(), l.DiedAt.UTC(), timeOr(firstDied)
 	// What is in quarantine may have headers that cannot be read. It is not
 	// replayed, so that nothing is sent without them.
-	if l.Properties, err = rabbit.DecodePropertiesRaw(properties); err != nil && !quarantined {
+	if l.Properties, err = rabbit.DecodeProperties(properties); err != nil && !quarantined {
 		return Life{}, err
 	}
 	if l.Headers, err = rabbit.DecodeHeaders(headers); err != nil && !quarantined {

@@ -152,7 +152,7 @@ func (r *Reimporter) again(ctx context.Context, tx pgx.Tx, h held) (result, why 
 // being read, or from being published again as it was.
 func (h *held) read() (why string) {
 	var err error
-	if h.delivery.Properties, err = rabbit.DecodePropertiesRaw(h.properties); err != nil {
+	if h.delivery.Properties, err = rabbit.DecodeProperties(h.properties); err != nil {
 		return "its properties cannot be read: " + cut(displayable(err.Error()), maxQuarantine)
 	}
 	if h.delivery.Headers, err = rabbit.DecodeHeaders(h.headers); err != nil {

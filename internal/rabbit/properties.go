@@ -1,88 +1,11 @@
 package rabbit
 
 import (
-	"encoding/base64"
-	"encoding/json"
-	"fmt"
 	"strconv"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
-
-// text is a property in JSON: a string, or {"b64":"…"} where jsonb cannot hold
-// the string as it is.
-type text string
-
-// MarshalJSON implements json.Marshaler.
-func (t text) MarshalJSON() ([]byte, error) {
-	if clean(string(t)) {
-		return json.Marshal(string(t))
-	}
-	return json.Marshal(map[string]string{"b64": base64.StdEncoding.EncodeToString([]byte(t))})
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (t *text) UnmarshalJSON(data []byte) error {
-	if len(data) > 0 && data[0] != '{' {
-		return json.Unmarshal(data, (*string)(t))
-	}
-	var escaped struct {
-		B64 []byte `json:"b64"`
-	}
-	if err := json.Unmarshal(data, &escaped); err != nil {
-		return err
-	}
-	*t = text(escaped.B64)
-	return nil
-}
-
-// propertiesJSON is how Properties are stored.
-type propertiesJSON struct {
-	ContentType     text  `json:"content_type,omitempty"`
-	ContentEncoding text  `json:"content_encoding,omitempty"`
-	DeliveryMode    uint8 `json:"delivery_mode,omitempty"`
-	Priority        uint8 `json:"priority,omitempty"`
-	CorrelationID   text  `json:"correlation_id,omitempty"`
-	ReplyTo         text  `json:"reply_to,omitempty"`
-	Expiration      text  `json:"expiration,omitempty"`
-	MessageID       text  `json:"message_id,omitempty"`
-	Timestamp       int64 `json:"timestamp,omitempty"`
-	Type            text  `json:"type,omitempty"`
-	UserID          text  `json:"user_id,omitempty"`
-	AppID           text  `json:"app_id,omitempty"`
-}
-
-// EncodeProperties writes the properties that are present as JSON that jsonb
-// accepts. It fails for none.
-func EncodeProperties(p Properties) ([]byte, error) {
-	data, err := json.Marshal(propertiesJSON{
-		ContentType: text(p.ContentType), ContentEncoding: text(p.ContentEncoding),
-		DeliveryMode: p.DeliveryMode, Priority: p.Priority,
-		CorrelationID: text(p.CorrelationID), ReplyTo: text(p.ReplyTo), Expiration: text(p.Expiration),
-		MessageID: text(p.MessageID), Timestamp: p.Timestamp, Type: text(p.Type),
-		UserID: text(p.UserID), AppID: text(p.AppID),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("rabbit: encode properties: %w", err)
-	}
-	return data, nil
-}
-
-// DecodeProperties reads what EncodeProperties wrote.
-func DecodeProperties(data []byte) (Properties, error) {
-	var p propertiesJSON
-	if err := json.Unmarshal(data, &p); err != nil {
-		return Properties{}, fmt.Errorf("rabbit: decode properties: %w", err)
-	}
-	return Properties{
-		ContentType: string(p.ContentType), ContentEncoding: string(p.ContentEncoding),
-		DeliveryMode: p.DeliveryMode, Priority: p.Priority,
-		CorrelationID: string(p.CorrelationID), ReplyTo: string(p.ReplyTo), Expiration: string(p.Expiration),
-		MessageID: string(p.MessageID), Timestamp: p.Timestamp, Type: string(p.Type),
-		UserID: string(p.UserID), AppID: string(p.AppID),
-	}, nil
-}
 
 // Pair is a property in words.
 type Pair = struct{ Name, Value string }

@@ -10,36 +10,27 @@ import (
 
 func TestPropertiesSurvive(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name string
-		p    rabbit.Properties
-		json string
-	}{
-		{"none", rabbit.Properties{}, `{}`},
-		{
-			"usual",
-			rabbit.Properties{ContentType: "application/json", DeliveryMode: 2, MessageID: "m1", Timestamp: 1700000000},
-			`{"content_type":"application/json","delivery_mode":2,"message_id":"m1","timestamp":1700000000}`,
-		},
-		{"not UTF-8", rabbit.Properties{CorrelationID: "\xff"}, `{"correlation_id":{"b64":"/w=="}}`},
-		{"NUL", rabbit.Properties{AppID: "a\x00"}, `{"app_id":{"b64":"YQA="}}`},
-		{"milliseconds for seconds", rabbit.Properties{Timestamp: 1 << 62}, `{"timestamp":4611686018427387904}`},
-		{"all", rabbit.Properties{
+	tests := map[string]rabbit.Properties{
+		"none":                     {},
+		"usual":                    {ContentType: "application/json", DeliveryMode: 2, MessageID: "m1", Timestamp: 1700000000},
+		"not UTF-8":                {CorrelationID: "\xff"},
+		"NUL":                      {AppID: "a\x00"},
+		"milliseconds for seconds": {Timestamp: 1 << 62},
+		"all": {
 			ContentType: "a", ContentEncoding: "b", DeliveryMode: 1, Priority: 255, CorrelationID: "c", ReplyTo: "d",
 			Expiration: "5", MessageID: "e", Timestamp: -1, Type: "f", UserID: "g", AppID: "h",
-		}, `{"content_type":"a","content_encoding":"b","delivery_mode":1,"priority":255,"correlation_id":"c",` +
-			`"reply_to":"d","expiration":"5","message_id":"e","timestamp":-1,"type":"f","user_id":"g","app_id":"h"}`},
+		},
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+	for name, p := range tests {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			data, err := rabbit.EncodeProperties(tt.p)
-			if err != nil || string(data) != tt.json {
-				t.Fatalf("got %s, %v; want %s", data, err, tt.json)
+			data, err := rabbit.EncodeProperties(p)
+			if err != nil {
+				t.Fatal(err)
 			}
 			got, err := rabbit.DecodeProperties(data)
-			if err != nil || got != tt.p {
-				t.Errorf("got %+v, %v; want %+v", got, err, tt.p)
+			if err != nil || got != p {
+				t.Errorf("got %+v, %v; want %+v", got, err, p)
 			}
 		})
 	}
@@ -70,6 +61,7 @@ func TestPairsShowWhatIsPresent(t *testing.T) {
 func FuzzProperties(f *testing.F) {
 	f.Add("text/plain", "\xff\x00", int64(1), uint8(2))
 	f.Fuzz(func(t *testing.T, a, b string, n int64, m uint8) {
+		a, b = a[:min(127, len(a))], b[:min(127, len(b))] // AMQP takes 255 bytes
 		want := rabbit.Properties{ContentType: a, ReplyTo: b, Type: a + b, Timestamp: n, Priority: m, DeliveryMode: m}
 		data, err := rabbit.EncodeProperties(want)
 		if err != nil {

@@ -3,6 +3,9 @@ package rabbit
 import amqp "github.com/rabbitmq/amqp091-go"
 
 const (
+	// maxDepth is how deeply tables and arrays may nest in headers that are read;
+	// the client library alone takes no more than 32 levels.
+	maxDepth = 64
 	// maxValues is how many values the headers of one message may have. More are
 	// kept as bytes alone: each takes many times its bytes once it is read.
 	maxValues = 1 << 16

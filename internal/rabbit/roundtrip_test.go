@@ -65,7 +65,7 @@ func throughBytes(t *testing.T, d rabbit.Delivery) rabbit.Message {
 	if err != nil {
 		t.Fatal(err)
 	}
-	properties, err := rabbit.EncodePropertiesRaw(d.Properties)
+	properties, err := rabbit.EncodeProperties(d.Properties)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func throughBytes(t *testing.T, d rabbit.Delivery) rabbit.Message {
 	if m.Headers, err = rabbit.DecodeHeaders(headers); err != nil {
 		t.Fatal(err)
 	}
-	if m.Properties, err = rabbit.DecodePropertiesRaw(properties); err != nil {
+	if m.Properties, err = rabbit.DecodeProperties(properties); err != nil {
 		t.Fatal(err)
 	}
 	return m

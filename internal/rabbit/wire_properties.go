@@ -23,10 +23,10 @@ const (
 	flagAppID
 )
 
-// EncodePropertiesRaw writes the properties that are present as AMQP 0-9-1
+// EncodeProperties writes the properties that are present as AMQP 0-9-1
 // does, flags and values, but without the headers. It fails for strings over
 // 255 bytes, which no broker delivers.
-func EncodePropertiesRaw(p Properties) ([]byte, error) {
+func EncodeProperties(p Properties) ([]byte, error) {
 	w := propertyWriter{out: make([]byte, 2, 128)}
 	w.short(flagContentType, "content_type", p.ContentType)
 	w.short(flagContentEncoding, "content_encoding", p.ContentEncoding)
@@ -47,9 +47,9 @@ func EncodePropertiesRaw(p Properties) ([]byte, error) {
 	return w.out, nil
 }
 
-// DecodePropertiesRaw reads what EncodePropertiesRaw wrote, from any input. A
+// DecodeProperties reads what EncodeProperties wrote, from any input. A
 // value that is there but empty or 0 comes back as absent.
-func DecodePropertiesRaw(data []byte) (Properties, error) {
+func DecodeProperties(data []byte) (Properties, error) {
 	r := newPropertyReader(data)
 	p := Properties{
 		ContentType: r.short(flagContentType), ContentEncoding: r.short(flagContentEncoding),

@@ -162,35 +162,35 @@ func nested(n int) string {
 	return longstr("\x01a" + value)
 }
 
-func TestRawPropertiesSurvive(t *testing.T) {
+func TestPropertiesHaveTheFormOfAMQP(t *testing.T) {
 	t.Parallel()
 	all := rabbit.Properties{
 		ContentType: "a", ContentEncoding: "b\xff", DeliveryMode: 1, Priority: 255, CorrelationID: "c\x00", ReplyTo: "d",
 		Expiration: "5", MessageID: strings.Repeat("e", 255), Timestamp: math.MinInt64, Type: "f", UserID: "g", AppID: "h",
 	}
 	for _, want := range []rabbit.Properties{{}, all, {Timestamp: 1700000000000, MessageID: "m"}} {
-		data, err := rabbit.EncodePropertiesRaw(want)
+		data, err := rabbit.EncodeProperties(want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := rabbit.DecodePropertiesRaw(data); err != nil || got != want {
+		if got, err := rabbit.DecodeProperties(data); err != nil || got != want {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
 	}
-	if data, err := rabbit.EncodePropertiesRaw(rabbit.Properties{ContentType: "a", Priority: 3, AppID: "z"}); err != nil ||
+	if data, err := rabbit.EncodeProperties(rabbit.Properties{ContentType: "a", Priority: 3, AppID: "z"}); err != nil ||
 		string(data) != "\x88\x08\x01a\x03\x01z" {
 		t.Errorf("got %q, %v; want the form of AMQP", data, err)
 	}
-	_, err := rabbit.EncodePropertiesRaw(rabbit.Properties{ReplyTo: strings.Repeat("r", 256)})
+	_, err := rabbit.EncodeProperties(rabbit.Properties{ReplyTo: strings.Repeat("r", 256)})
 	if err == nil || !strings.Contains(err.Error(), "reply_to is 256 bytes long") {
 		t.Errorf("got %v; want that it is too long", err)
 	}
 }
 
-func TestDamagedRawPropertiesAreErrors(t *testing.T) {
+func TestDamagedPropertiesAreErrors(t *testing.T) {
 	t.Parallel()
 	for _, data := range []string{"", "\x80", "\x80\x00", "\x80\x00\x02a", "\x00\x00x", "\x00\x01", "\x20\x00", "\x10\x00", "\x00\x401234567"} {
-		if got, err := rabbit.DecodePropertiesRaw([]byte(data)); err == nil {
+		if got, err := rabbit.DecodeProperties([]byte(data)); err == nil {
 			t.Errorf("decoded %q as %+v; want an error", data, got)
 		}
 	}
@@ -221,18 +221,18 @@ func FuzzHeadersFromAnywhere(f *testing.F) {
 	})
 }
 
-func FuzzRawProperties(f *testing.F) {
+func FuzzPropertiesFromAnywhere(f *testing.F) {
 	f.Add([]byte("\x88\x08\x01a\x03\x01z"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		want, err := rabbit.DecodePropertiesRaw(data)
+		want, err := rabbit.DecodeProperties(data)
 		if err != nil {
 			return
 		}
-		again, err := rabbit.EncodePropertiesRaw(want)
+		again, err := rabbit.EncodeProperties(want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := rabbit.DecodePropertiesRaw(again); err != nil || got != want {
+		if got, err := rabbit.DecodeProperties(again); err != nil || got != want {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
 	})
@@ -278,11 +278,11 @@ func BenchmarkDecodeHeaders(b *testing.B) {
 	}
 }
 
-func BenchmarkEncodePropertiesRaw(b *testing.B) {
+func BenchmarkEncodeProperties(b *testing.B) {
 	p := rabbit.Properties{ContentType: "application/json", DeliveryMode: 2, MessageID: "0190b7a4-0000-7000-8000-000000000001", Timestamp: 1700000000}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := rabbit.EncodePropertiesRaw(p); err != nil {
+		if _, err := rabbit.EncodeProperties(p); err != nil {
 			b.Fatal(err)
 		}
 	}

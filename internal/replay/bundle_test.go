@@ -197,7 +197,7 @@ func (o *office) add(t *testing.T, l letter) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	properties, err := rabbit.EncodePropertiesRaw(l.properties)
+	properties, err := rabbit.EncodeProperties(l.properties)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,12 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
+	"time"
+
+	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// maxDepth is how deeply tables and arrays may nest in what DecodeTable reads;
-// the client library takes no more than 32 levels from a broker.
-const maxDepth = 64
+// The way back from typed JSON. Nothing but the tests goes it: they prove by it
+// that what the API shows of a table is all of it.
 
 // DecodeTable reads what EncodeTable wrote. The table is the same on the wire:
 // an absent array or table comes back as an empty one.
@@ -110,4 +114,70 @@ func decodeArray(data []byte, depth int) (any, error) {
 		values[i] = v
 	}
 	return values, nil
+}
+
+func decodeNumber(letter, text string) (any, error) {
+	switch letter {
+	case "b":
+		v, err := strconv.ParseInt(text, 10, 8)
+		return int8(v), err
+	case "B":
+		v, err := strconv.ParseUint(text, 10, 8)
+		return uint8(v), err
+	case "s":
+		v, err := strconv.ParseInt(text, 10, 16)
+		return int16(v), err
+	case "u":
+		v, err := strconv.ParseUint(text, 10, 16)
+		return uint16(v), err
+	case "I":
+		v, err := strconv.ParseInt(text, 10, 32)
+		return int32(v), err
+	case "i":
+		v, err := strconv.ParseUint(text, 10, 32)
+		return uint32(v), err
+	case "l":
+		return strconv.ParseInt(text, 10, 64)
+	case "f":
+		return parseFloat32(text)
+	case "d":
+		return parseFloat64(text)
+	case "D":
+		return parseDecimal(text)
+	case "T":
+		v, err := strconv.ParseInt(text, 10, 64)
+		return time.Unix(v, 0).UTC(), err
+	}
+	return nil, fmt.Errorf("no AMQP type %q", letter)
+}
+
+func parseFloat32(text string) (float32, error) {
+	if hex, ok := strings.CutPrefix(text, notANumber); ok {
+		bits, err := strconv.ParseUint(hex, 16, 32)
+		return math.Float32frombits(uint32(bits)), err
+	}
+	v, err := strconv.ParseFloat(text, 32)
+	return float32(v), err
+}
+
+func parseFloat64(text string) (float64, error) {
+	if hex, ok := strings.CutPrefix(text, notANumber); ok {
+		bits, err := strconv.ParseUint(hex, 16, 64)
+		return math.Float64frombits(bits), err
+	}
+	return strconv.ParseFloat(text, 64)
+}
+
+// parseDecimal reads digits and scale, such as 1234e-2 for 12.34.
+func parseDecimal(text string) (amqp.Decimal, error) {
+	digits, scale, ok := strings.Cut(text, "e-")
+	if !ok {
+		return amqp.Decimal{}, fmt.Errorf("decimal %q has no scale", text)
+	}
+	v, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil {
+		return amqp.Decimal{}, err
+	}
+	s, err := strconv.ParseUint(scale, 10, 8)
+	return amqp.Decimal{Scale: uint8(s), Value: int32(v)}, err
 }
