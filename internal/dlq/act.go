@@ -1,6 +1,11 @@
 package dlq
 
-import "time"
+import (
+	"iter"
+	"time"
+
+	"github.com/google/uuid"
+)
 
 // Act is who does something, from which address, why and when; it goes into
 // the audit.
@@ -25,4 +30,24 @@ type ActResult struct {
 	Result string // one of the Result constants
 	State  State  // the message's state now; "" where there is no such message
 	Why    string // what refused it; "" but for ResultRefused
+}
+
+// distinct yields what ids name, in their order and each once, however it is
+// written; uuid.Nil stands for what is no id, and names no message.
+func distinct(ids []string) iter.Seq2[string, uuid.UUID] {
+	return func(yield func(string, uuid.UUID) bool) {
+		seen := map[string]bool{}
+		for _, id := range ids {
+			key, err := uuid.Parse(id)
+			if err == nil {
+				id = key.String()
+			} else {
+				key = uuid.Nil
+			}
+			if !seen[id] && !yield(id, key) {
+				return
+			}
+			seen[id] = true
+		}
+	}
 }

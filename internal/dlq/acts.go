@@ -56,19 +56,10 @@ func (s *Store) move(ctx context.Context, ids []string, st step, a Act) ([]ActRe
 func judge(ids []string, states map[uuid.UUID]State, st step) ([]ActResult, []uuid.UUID) {
 	var results []ActResult
 	moving := []uuid.UUID{}
-	seen := map[string]bool{}
-	for _, id := range ids {
-		key, err := uuid.Parse(id)
-		if err == nil {
-			id = key.String()
-		}
-		if seen[id] {
-			continue
-		}
-		seen[id] = true
+	for id, key := range distinct(ids) {
 		state, known := states[key]
 		switch {
-		case err != nil || !known:
+		case !known:
 			results = append(results, ActResult{ID: id, Result: ResultNotFound})
 		case state != st.from:
 			results = append(results, ActResult{ID: id, Result: ResultBadState, State: state})

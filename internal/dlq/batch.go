@@ -26,12 +26,6 @@ type batch struct {
 	marked  bool      // messages behind the window may be marked as redelivered
 }
 
-// store is what an intake does, with letters that are all there.
-func (l *ledger) store(ctx context.Context, letters []*letter, at time.Time) (*batch, error) {
-	in := &intake{ledger: l, at: at, letters: letters}
-	return in.store(ctx)
-}
-
 // storeEach commits a window of which Postgres refuses something.
 func (l *ledger) storeEach(ctx context.Context, letters []*letter, at time.Time) (*batch, error) {
 	for _, x := range letters {

@@ -59,8 +59,9 @@ type Drain struct {
 	// message that cannot be read a larger window never ends well. Run's own.
 	single int
 	// trial is what the store did not take last time, or its start, which is
-	// halved with each rehearsal that fails. It is rehearsed before the broker is asked again: each window that is given back
-	// uses up what a quorum queue allows a message. Run's own.
+	// halved with each rehearsal that fails. It is rehearsed before the broker is
+	// asked again: each window that is given back uses up what a quorum queue
+	// allows a message. Run's own.
 	trial []*letter
 	// accused is a message that the store fails at, though it takes others. Run's own.
 	accused *accusation
@@ -133,10 +134,6 @@ func (d *Drain) Run(ctx context.Context) error {
 		if time.Since(began) > trouble.pace.slowest {
 			pace.reset()
 		}
-		if trouble.pace == paceNever {
-			d.untilWoken(ctx)
-			continue
-		}
 		d.rest(ctx, pace.next(trouble.pace.quickest, trouble.pace.slowest))
 	}
 	return nil
@@ -158,21 +155,16 @@ func (d *Drain) stumbled(err error) (goOn bool) {
 }
 
 // rest waits, but not longer than until somebody resumes the source, or takes
-// off the message that it is stuck at.
+// off the message that it is stuck at; with a wait of 0 that alone ends it.
 func (d *Drain) rest(ctx context.Context, wait time.Duration) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-d.wake:
-	case <-ctx.Done():
+	var over <-chan time.Time
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		over = timer.C
 	}
-}
-
-// untilWoken waits until somebody resumes the source, or takes off the message
-// that it is stuck at.
-func (d *Drain) untilWoken(ctx context.Context) {
 	select {
+	case <-over:
 	case <-d.wake:
 	case <-ctx.Done():
 	}
@@ -299,7 +291,7 @@ func (d *Drain) step(ctx context.Context, ledger *ledger, consumer *rabbit.Consu
 	}
 	switch {
 	case err == nil:
-		in.refilled = window.Refilled
+		ledger.distrust = window.Refilled
 		d.single, d.idled = max(0, d.single-1), 0
 		err = d.drain(lasting, in, window)
 	case context.Cause(ctx) != nil:

@@ -48,7 +48,7 @@ func BenchmarkPrepare(b *testing.B) {
 // BenchmarkStore commits windows; messages/s is the figure to look at.
 func BenchmarkStore(b *testing.B) {
 	pool := pgtest.New(b)
-	l, err := openLedger(b.Context(), pool, paySource, nil)
+	l, err := takeTurn(b.Context(), pool, paySource, nil, func() {})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -17,25 +17,23 @@ type fingerprint [sha256.Size]byte
 // to the next, so that they say nothing about which message it is.
 var perDelivery = []string{"x-delivery-count", "x-acquired-count"}
 
-// fingerprintOf hashes all that makes d this message: each part with its length.
+// fingerprintOf hashes all that makes d this message: each part with its length,
+// and the body by the hash of it that is kept anyway.
 // Headers count in the order of their names, since a broker sorts them when it
 // adds one of its own; those that nobody can read do not count.
-func fingerprintOf(d rabbit.Delivery, properties []byte) fingerprint {
+func fingerprintOf(d rabbit.Delivery, properties []byte, body [sha256.Size]byte) fingerprint {
 	headers, err := rabbit.EncodeHeaders(withoutPerDelivery(d.Headers))
 	if err != nil {
 		headers = nil // no broker delivers such a table
 	}
-	hash := sha256.New()
-	frame := make([]byte, 0, 512)
+	all := make([]byte, 0, 1024)
 	for _, part := range []string{d.Exchange, d.RoutingKey} {
-		frame = append(binary.BigEndian.AppendUint64(frame, uint64(len(part))), part...)
+		all = append(binary.BigEndian.AppendUint64(all, uint64(len(part))), part...)
 	}
-	for _, part := range [][]byte{properties, headers} {
-		frame = append(binary.BigEndian.AppendUint64(frame, uint64(len(part))), part...)
+	for _, part := range [][]byte{properties, headers, body[:]} {
+		all = append(binary.BigEndian.AppendUint64(all, uint64(len(part))), part...)
 	}
-	hash.Write(binary.BigEndian.AppendUint64(frame, uint64(len(d.Body))))
-	hash.Write(d.Body)
-	return fingerprint(hash.Sum(nil))
+	return sha256.Sum256(all)
 }
 
 func withoutPerDelivery(h rabbit.Table) rabbit.Table {

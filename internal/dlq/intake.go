@@ -19,8 +19,6 @@ type intake struct {
 	ledger  *ledger
 	at      time.Time // when the window began
 	letters []*letter
-	// refilled: that a letter was redelivered means nothing (rabbit.Window).
-	refilled bool
 
 	tx     pgx.Tx
 	stream chan *letter // closed once the window is complete
@@ -128,7 +126,6 @@ func (in *intake) store(ctx context.Context) (*batch, error) {
 	if in.tx == nil && in.err == nil {
 		in.begin(ctx)
 	}
-	in.ledger.distrust = in.ledger.distrust || in.refilled
 	b, err := in.commit(ctx)
 	if err != nil {
 		in.abandon(ctx)

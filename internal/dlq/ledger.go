@@ -44,32 +44,14 @@ type ledger struct {
 	doubt    int       // receipts left by earlier ones
 	awaited  int       // the most that one window may bring back: so many must fit into the first
 	first    bool      // nothing but messages with such receipts has come since
-	distrust bool      // that a message was redelivered means nothing any more
-}
-
-// openLedger connects and takes the source's lock. It returns errElsewhere
-// where another console holds it.
-func openLedger(ctx context.Context, pool *pgxpool.Pool, source Source, returns returnNoter) (*ledger, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	conn, err := dialLedger(ctx, pool)
-	if err != nil {
-		return nil, err
-	}
-	var locked bool
-	if err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock("+lockKey+")", source.Name).Scan(&locked); err == nil && !locked {
-		err = errElsewhere
-	}
-	if err != nil {
-		closeConn(conn)
-		return nil, fmt.Errorf("dlq: lock source: %w", err)
-	}
-	return &ledger{conn: conn, source: source, returns: returns, since: time.Now()}, nil
+	distrust bool      // that a message was redelivered means nothing (rabbit.Window.Refilled)
 }
 
 // dialLedger connects so that the server notices soon when this machine is gone,
 // and frees the lock.
 func dialLedger(ctx context.Context, pool *pgxpool.Pool) (*pgx.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, pool.Config().ConnConfig)
 	if err != nil {
 		return nil, fmt.Errorf("dlq: connect: %w", err)
@@ -109,8 +91,8 @@ func (l *ledger) begin(ctx context.Context, acked []uuid.UUID, now time.Time) er
 		}
 		const look = `
 			WITH looked AS (
-				UPDATE windows SET looks = looks + 1 WHERE source = $1 AND outstanding > 0 RETURNING outstanding, looks
-			) SELECT coalesce(sum(outstanding), 0), coalesce(max(outstanding) FILTER (WHERE looks = 1), 0) FROM looked`
+				UPDATE windows SET looks = looks + 1 WHERE source = $1 AND outstanding > 0 RETURNING outstanding, looks, marked
+			) SELECT coalesce(sum(outstanding), 0), coalesce(max(outstanding) FILTER (WHERE looks = 1 AND NOT marked), 0) FROM looked`
 		return tx.QueryRow(ctx, look, l.source.Name).Scan(&l.doubt, &l.awaited)
 	})
 	if err != nil {

@@ -38,7 +38,7 @@ func prepare(d rabbit.Delivery, s Source, arrived time.Time) *letter {
 	l := &letter{delivery: d, arrived: arrived, sha: sha256.Sum256(d.Body), id: newID(), round: 1}
 	l.facts, l.inside = examine(d, s, arrived)
 	l.encode()
-	l.fingerprint = fingerprintOf(d, l.properties)
+	l.fingerprint = fingerprintOf(d, l.properties, l.sha)
 	if l.bodyIsText = isText(d.Body); l.bodyIsText {
 		preview := previewOf(d.Body)
 		l.bodyPreview = &preview

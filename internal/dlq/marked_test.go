@@ -84,7 +84,8 @@ func TestReceiptsAreNotBelievedInAWindowThatWasRefilled(t *testing.T) {
 	l = open(t, pool, paySource, nil)
 	defer l.close()
 	twin.Redelivered = true
-	in := &intake{ledger: l, at: arrival, letters: prepareAll(paySource, []rabbit.Delivery{twin}), refilled: true}
+	in := &intake{ledger: l, at: arrival, letters: prepareAll(paySource, []rabbit.Delivery{twin})}
+	l.distrust = true // as after Window.Refilled
 	if _, err := in.store(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -72,6 +72,9 @@ func TestHeadersThatCannotBeEncodedAreQuarantined(t *testing.T) {
 	}
 }
 
+// maxNesting is how deeply the client library lets headers nest.
+const maxNesting = 32
+
 // The client library gives up the connection at such headers. They are kept as
 // the broker's bytes, and what is behind them comes too.
 func TestHeadersThatTheClientLibraryCannotReadAreQuarantined(t *testing.T) {

@@ -1,7 +1,6 @@
 package dlq
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -19,6 +18,11 @@ type receipt struct {
 	fingerprint fingerprint
 	looks       int // how often a drain has begun to consume since
 }
+
+// doubtful says that the receipt is never believed: an earlier look was cut
+// short, or messages behind its window were called redelivered before it was
+// committed.
+func (r receipt) doubtful() bool { return r.looks > 1 || r.marked }
 
 // sighting is what recognise needs to know of a delivery.
 type sighting struct {
@@ -47,7 +51,8 @@ type recognition struct {
 // a restart of the broker, or an earlier look of ours that was cut short can have
 // marked it as redelivered too. So receipts are believed only while that is all
 // but impossible, and elsewhere the delivery is stored again, as a possible copy:
-//   - it is the first time that someone looks since the ack was lost, and
+//   - it is the first time that someone looks since the ack was lost, and nothing
+//     behind the window was called redelivered before, and
 //   - all of the old window is there, or this one holds nothing else (an old
 //     window may be cut in two by the limits of a new one), and
 //   - nothing says that the broker was restarted: of a classic queue it then
@@ -68,12 +73,10 @@ func recognise(deliveries []sighting, outstanding []receipt, first bool) recogni
 		}
 	}
 	windows := byWindow(outstanding)
-	// What may be believed comes first: an old doubt must not take its place.
-	slices.SortStableFunc(windows, func(a, b []receipt) int { return cmp.Compare(min(a[0].looks, 2), min(b[0].looks, 2)) })
 	all := make([]map[int]int64, len(windows))
 	for i, window := range windows {
 		all[i] = match(window, free)
-		if window[0].looks <= 1 { // an old doubt explains nothing
+		if !window[0].doubtful() { // an old doubt explains nothing
 			left -= len(all[i])
 		}
 	}
@@ -83,7 +86,7 @@ func recognise(deliveries []sighting, outstanding []receipt, first bool) recogni
 		alone := counted && len(all[i])+known == len(deliveries)
 		sound := counted || left == 0 // nothing says that the broker was restarted
 		into := r.suspects
-		if sound && window[0].looks <= 1 && ((first && (whole || alone)) || (whole && !alike(window))) {
+		if sound && !window[0].doubtful() && ((first && (whole || alone)) || (whole && !alike(window))) {
 			into = r.same
 			known += len(all[i])
 		}
@@ -109,7 +112,9 @@ func alike(window []receipt) bool {
 	return !slices.ContainsFunc(window, func(r receipt) bool { return r.fingerprint != window[0].fingerprint })
 }
 
-// byWindow groups receipts by the window they were drained in, the oldest first.
+// byWindow groups receipts by the window they were drained in: first those that
+// may be believed, since an old doubt must not take their place; the oldest of
+// each first.
 func byWindow(all []receipt) [][]receipt {
 	var windows [][]receipt
 	place := map[uuid.UUID]int{}
@@ -122,5 +127,13 @@ func byWindow(all []receipt) [][]receipt {
 		}
 		windows[i] = append(windows[i], r)
 	}
-	return windows
+	var sound, doubtful [][]receipt
+	for _, w := range windows {
+		if w[0].doubtful() {
+			doubtful = append(doubtful, w)
+		} else {
+			sound = append(sound, w)
+		}
+	}
+	return append(sound, doubtful...)
 }

@@ -46,17 +46,8 @@ func NewReimporter(pool *pgxpool.Pool, sources []Source) *Reimporter {
 func (r *Reimporter) Reimport(ctx context.Context, ids []string, a Act) ([]ActResult, error) {
 	var results []ActResult
 	operation := uuid.NewString()
-	seen := map[string]bool{}
-	for _, id := range ids {
-		key, err := uuid.Parse(id)
-		if err == nil {
-			id = key.String()
-		}
-		if seen[id] {
-			continue
-		}
-		seen[id] = true
-		if err != nil {
+	for id, key := range distinct(ids) {
+		if key == uuid.Nil {
 			results = append(results, ActResult{ID: id, Result: ResultNotFound})
 			continue
 		}

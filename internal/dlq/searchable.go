@@ -71,19 +71,12 @@ func NewSearchText(pool *pgxpool.Pool, busy func() bool, log *slog.Logger) *Sear
 func (s *SearchText) Run(ctx context.Context) error {
 	var pace backoff
 	var pruned time.Time
-	tick := time.NewTicker(searchEvery)
-	defer tick.Stop()
 	for {
-		err := s.catchUp(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
+		wait := searchEvery
+		if err := s.catchUp(ctx); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "search text is late", "err", err)
-			if !sleep(ctx, pace.next(time.Second, time.Minute)) {
-				return nil
-			}
-		default:
+			wait = pace.next(time.Second, time.Minute)
+		} else {
 			pace.reset()
 		}
 		if time.Since(pruned) > time.Hour {
@@ -95,7 +88,7 @@ func (s *SearchText) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-time.After(wait):
 		}
 	}
 }
@@ -113,18 +106,6 @@ func (s *SearchText) prune(ctx context.Context, now time.Time) error {
 		if gone.RowsAffected() < 1000 {
 			return nil
 		}
-	}
-}
-
-// sleep waits, and says whether ctx still runs.
-func sleep(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

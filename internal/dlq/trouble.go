@@ -10,9 +10,6 @@ import (
 	"github.com/seed-d2bf649b/dead-letter-office/internal/rabbit"
 )
 
-// maxNesting is how deeply the client library lets headers nest.
-const maxNesting = 32
-
 // storeError says that err came from Postgres and not from the broker.
 type storeError struct{ err error }
 

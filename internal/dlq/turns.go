@@ -26,30 +26,41 @@ var errYield = errors.New("another console has its turn")
 // lockKey is the advisory lock of the source $1.
 const lockKey = `hashtextextended(current_schema() || ' drain ' || $1::text, 0)`
 
-// takeTurn is openLedger for a source that several consoles drain: where
-// another one has the lock it tells onWait, and waits in Postgres' own line,
+// takeTurn opens a ledger: it connects and takes the source's lock. Where
+// another console has that it tells onWait, and waits in Postgres' own line,
 // which is served in order and at once when the holder is gone. It returns
 // errElsewhere where that took too long.
 func takeTurn(ctx context.Context, pool *pgxpool.Pool, source Source, returns returnNoter, onWait func()) (*ledger, error) {
-	l, err := openLedger(ctx, pool, source, returns)
-	if !errors.Is(err, errElsewhere) {
-		return l, err
-	}
-	onWait()
-	ctx, cancel := context.WithTimeout(ctx, turnWait+askTimeout)
-	defer cancel()
 	conn, err := dialLedger(ctx, pool)
 	if err != nil {
 		return nil, err
 	}
-	if err := waitInLine(ctx, conn, source); err != nil {
+	if err = lockNow(ctx, conn, source); errors.Is(err, errElsewhere) {
+		onWait()
+		err = waitInLine(ctx, conn, source)
+	}
+	if err != nil {
 		closeConn(conn)
-		return nil, fmt.Errorf("dlq: wait for a turn: %w", err)
+		return nil, fmt.Errorf("dlq: lock source: %w", err)
 	}
 	return &ledger{conn: conn, source: source, returns: returns, since: time.Now()}, nil
 }
 
+// lockNow takes the source's lock, or returns errElsewhere.
+func lockNow(ctx context.Context, conn *pgx.Conn, source Source) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	var locked bool
+	err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock("+lockKey+")", source.Name).Scan(&locked)
+	if err == nil && !locked {
+		err = errElsewhere
+	}
+	return err
+}
+
 func waitInLine(ctx context.Context, conn *pgx.Conn, source Source) error {
+	ctx, cancel := context.WithTimeout(ctx, turnWait+askTimeout)
+	defer cancel()
 	const bound = `SELECT set_config('lock_timeout', $1, false)`
 	if _, err := conn.Exec(ctx, bound, fmt.Sprint(turnWait.Milliseconds())); err != nil {
 		return err

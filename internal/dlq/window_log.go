@@ -31,14 +31,10 @@ func (b *batch) enterWindow(ctx context.Context, tx pgx.Tx, source string) error
 	for _, r := range b.known {
 		ids, prints = append(ids, r.message[:]...), append(prints, r.fingerprint[:]...)
 	}
-	looks := 0
-	if b.marked { // the next look at it is one too many to believe it
-		looks = 1
-	}
 	const sql = `
-		INSERT INTO windows (id, source, drained_at, message_ids, fingerprints, outstanding, marked, looks)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
-	_, err := tx.Exec(ctx, sql, b.window, source, b.at, ids, prints, n, b.marked, looks)
+		INSERT INTO windows (id, source, drained_at, message_ids, fingerprints, outstanding, marked)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`
+	_, err := tx.Exec(ctx, sql, b.window, source, b.at, ids, prints, n, b.marked)
 	return err
 }
 
