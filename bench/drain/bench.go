@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-d2bf649b/dead-letter-office/bench/own"
 )
 
 // bench is what a run works with.
@@ -31,7 +33,7 @@ func open(ctx context.Context, o options) (_ *bench, err error) {
 			b.close()
 		}
 	}()
-	root, err := moduleRoot()
+	root, err := own.ModuleRoot()
 	if err != nil {
 		return nil, err
 	}
@@ -95,22 +97,6 @@ func (b *bench) measure(ctx context.Context) error {
 		return b.memory(ctx)
 	}
 	return nil
-}
-
-// moduleRoot is the folder of go.mod, in which the benchmark runs or below.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	for err == nil {
-		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
-			return dir, nil
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			err = errors.New("there is no go.mod at or above the working directory")
-		}
-		dir = up
-	}
-	return "", err
 }
 
 // services are the addresses of the brokers for tests, by kind: from the

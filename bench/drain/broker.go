@@ -15,6 +15,8 @@ import (
 
 	amqp "github.com/rabbitmq/amqp091-go"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-d2bf649b/dead-letter-office/bench/own"
 )
 
 const (
@@ -160,7 +162,7 @@ func (b *broker) fill(ctx context.Context, n, size int) error {
 	if err != nil {
 		return err
 	}
-	return rest(ctx, settling)
+	return own.Rest(ctx, settling)
 }
 
 // publish sends the messages from first to before end on a connection of its
@@ -233,16 +235,6 @@ func (b *broker) awaitEmpty(ctx context.Context) error {
 	})
 }
 
-// rest waits.
-func rest(ctx context.Context, wait time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(wait):
-		return nil
-	}
-}
-
 // until asks again and again until the answer is yes.
 func until(ctx context.Context, pause time.Duration, ask func() (bool, error)) error {
 	for {
@@ -250,7 +242,7 @@ func until(ctx context.Context, pause time.Duration, ask func() (bool, error)) e
 		if done || err != nil {
 			return err
 		}
-		if err := rest(ctx, pause); err != nil {
+		if err := own.Rest(ctx, pause); err != nil {
 			return err
 		}
 	}

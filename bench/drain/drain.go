@@ -10,6 +10,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/seed-d2bf649b/dead-letter-office/bench/own"
 )
 
 const (
@@ -86,7 +88,7 @@ func (b *bench) awaitStored(ctx context.Context, n int) error {
 func (b *bench) latency(ctx context.Context, c *console, n, size int) ([]time.Duration, error) {
 	all := make([]time.Duration, n)
 	for i := range all {
-		if err := rest(ctx, time.Duration(500+rand.IntN(1000))*time.Millisecond); err != nil { //nolint:gosec // no secret
+		if err := own.Rest(ctx, time.Duration(500+rand.IntN(1000))*time.Millisecond); err != nil { //nolint:gosec // no secret
 			return nil, err
 		}
 		took, err := b.visible(ctx, c, 1_000_000+i, size)

@@ -5,11 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,6 +15,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-d2bf649b/dead-letter-office/bench/own"
 )
 
 // postgres is a database of our own: on a server that the benchmark starts,
@@ -56,15 +56,15 @@ func openPostgres(ctx context.Context, o options) (*postgres, error) {
 // start makes a cluster and serves it with the settings of scripts/services,
 // but for those that give durability up.
 func (p *postgres) start(ctx context.Context, dir string) error {
-	bin, err := serverPrograms()
+	bin, err := own.PostgresPrograms()
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: install it, or name a server with -postgres", err)
 	}
 	if p.dir, err = os.MkdirTemp(dir, "dlo-bench-"); err != nil {
 		return err
 	}
-	attributes, err := p.owner()
-	if err != nil {
+	attributes := child()
+	if attributes.Credential, err = own.GiveToPostgres(p.dir); err != nil {
 		return err
 	}
 	data := filepath.Join(p.dir, "data")
@@ -74,7 +74,7 @@ func (p *postgres) start(ctx context.Context, dir string) error {
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, out)
 	}
-	port, err := freePort(ctx)
+	port, err := own.FreePort(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,29 +99,6 @@ func (p *postgres) start(ctx context.Context, dir string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("the server does not answer"))
 	defer cancel()
 	return until(ctx, 100*time.Millisecond, func() (bool, error) { return p.exec(ctx, "SELECT 1") == nil, nil })
-}
-
-// owner gives the server's folder to the user that it runs as, and returns how
-// to become that user: PostgreSQL refuses root.
-func (p *postgres) owner() (*syscall.SysProcAttr, error) {
-	own := child()
-	if os.Geteuid() != 0 {
-		return own, nil
-	}
-	u, err := user.Lookup("postgres")
-	if err != nil {
-		u, err = user.Lookup("nobody")
-	}
-	if err != nil {
-		return nil, err
-	}
-	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
-	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
-	if err := errors.Join(err1, err2, os.Chown(p.dir, int(uid), int(gid))); err != nil { //nolint:gosec // 32 bits
-		return nil, err
-	}
-	own.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	return own, nil
 }
 
 // close ends our server and deletes its files, or drops our database on
@@ -149,38 +126,4 @@ func (p *postgres) exec(ctx context.Context, statement string) error {
 	defer conn.Close(ctx)
 	_, err = conn.Exec(ctx, statement)
 	return err
-}
-
-// serverPrograms is the folder of the newest server on this machine.
-func serverPrograms() (string, error) {
-	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
-	if err == nil && len(found) > 0 {
-		newest, most := "", -1
-		for _, path := range found {
-			version, _ := strconv.Atoi(strings.Split(path, "/")[4]) // what is no number is older than all
-			if version > most {
-				newest, most = path, version
-			}
-		}
-		return filepath.Dir(newest), nil
-	}
-	path, err := exec.LookPath("initdb")
-	if err != nil {
-		return "", fmt.Errorf("%w: install PostgreSQL, or name a server with -postgres", err)
-	}
-	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return "", err
-	}
-	return filepath.Dir(path), nil
-}
-
-// freePort is a port that nothing listens on at this moment.
-func freePort(ctx context.Context) (int, error) {
-	var c net.ListenConfig
-	l, err := c.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }

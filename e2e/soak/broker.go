@@ -11,6 +11,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/seed-d2bf649b/dead-letter-office/bench/own"
 )
 
 // broker is a RabbitMQ of our own that may be killed. Its port mapper is ours
@@ -26,7 +28,7 @@ func startBroker(ctx context.Context, dir string, queues []queue) (*broker, erro
 	b := &broker{dir: filepath.Join(dir, "rabbitmq")}
 	for _, port := range []*int{&b.port, &b.dist, &b.epmd} {
 		var err error
-		if *port, err = freePort(ctx); err != nil {
+		if *port, err = own.FreePort(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -102,7 +104,7 @@ func (b *broker) close() error {
 // freeze stops the node for a while, as an overloaded machine does.
 func (b *broker) freeze(ctx context.Context, wait time.Duration) error {
 	defer func() { _ = b.process.signal(syscall.SIGCONT) }()
-	return errors.Join(b.process.signal(syscall.SIGSTOP), rest(ctx, wait))
+	return errors.Join(b.process.signal(syscall.SIGSTOP), own.Rest(ctx, wait))
 }
 
 func (b *broker) declare(queues []queue) error {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/seed-d2bf649b/dead-letter-office/bench/own"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/cutproxy"
 )
 
@@ -114,7 +115,7 @@ func (c *console) close() {
 
 // buildConsole builds the console as it is shipped, or with the race detector.
 func buildConsole(ctx context.Context, dir string, race bool) (string, error) {
-	root, err := moduleRoot()
+	root, err := own.ModuleRoot()
 	if err != nil {
 		return "", err
 	}
@@ -129,20 +130,4 @@ func buildConsole(ctx context.Context, dir string, race bool) (string, error) {
 		return "", fmt.Errorf("build the console: %w\n%s", err, out)
 	}
 	return path, nil
-}
-
-// moduleRoot is the folder of go.mod, in which the program runs or below.
-func moduleRoot() (string, error) {
-	dir, err := os.Getwd()
-	for err == nil {
-		if _, missing := os.Stat(filepath.Join(dir, "go.mod")); missing == nil {
-			return dir, nil
-		}
-		up := filepath.Dir(dir)
-		if up == dir {
-			err = errors.New("there is no go.mod at or above the working directory")
-		}
-		dir = up
-	}
-	return "", err
 }

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/seed-d2bf649b/dead-letter-office/bench/own"
 	"github.com/seed-d2bf649b/dead-letter-office/internal/testkit/cutproxy"
 )
 
@@ -75,7 +76,7 @@ func at(on line, marker []byte, strike func(context.Context, *world, *console) e
 			return context.Cause(ctx)
 		}
 		if w.random.IntN(2) == 0 { // it may or may not get through
-			if err := rest(ctx, w.moment(10*time.Millisecond)); err != nil {
+			if err := own.Rest(ctx, w.moment(10*time.Millisecond)); err != nil {
 				return err
 			}
 		}
@@ -134,7 +135,7 @@ func freezeConsole(ctx context.Context, w *world) error {
 		return err
 	}
 	defer func() { _ = c.process.signal(syscall.SIGCONT) }()
-	return rest(ctx, w.moment(3*time.Second))
+	return own.Rest(ctx, w.moment(3*time.Second))
 }
 
 func rollingChange(ctx context.Context, w *world) error {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/seed-d2bf649b/dead-letter-office/bench/own"
 )
 
 // phase is a part of a run with a verdict of its own.
@@ -64,7 +66,7 @@ func (w *world) turn(ctx context.Context, p *play, size int, f fault) error {
 	publishing, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() { published <- w.publisher.burst(publishing, numbers) }()
-	err := rest(ctx, w.moment(time.Duration(40+size/2)*time.Millisecond))
+	err := own.Rest(ctx, w.moment(time.Duration(40+size/2)*time.Millisecond))
 	if err == nil {
 		err = f.strike(ctx, w)
 	}
@@ -196,7 +198,7 @@ func blackouts(ctx context.Context, w *world, p *play) error {
 		if err := w.publisher.burst(ctx, p.deck.deal(2+w.random.IntN(100), true)); err != nil {
 			return err
 		}
-		if err := rest(ctx, 8*time.Second); err != nil { // acks of the last seconds would be forgotten
+		if err := own.Rest(ctx, 8*time.Second); err != nil { // acks of the last seconds would be forgotten
 			return err
 		}
 		w.broker.kill()

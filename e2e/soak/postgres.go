@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-d2bf649b/dead-letter-office/bench/own"
 )
 
 // postgres is a server of our own, durable as it comes, that may be killed.
@@ -28,16 +28,16 @@ type postgres struct {
 func startPostgres(ctx context.Context, dir string) (*postgres, error) {
 	p := &postgres{dir: filepath.Join(dir, "postgres")}
 	var err error
-	if p.bin, err = postgresPrograms(); err != nil {
+	if p.bin, err = own.PostgresPrograms(); err != nil {
 		return nil, err
 	}
-	if p.port, err = freePort(ctx); err != nil {
+	if p.port, err = own.FreePort(ctx); err != nil {
 		return nil, err
 	}
 	if err := os.Mkdir(p.dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := p.own(); err != nil {
+	if p.owner, err = own.GiveToPostgres(p.dir); err != nil {
 		return nil, err
 	}
 	initdb := exec.CommandContext(ctx, filepath.Join(p.bin, "initdb"), "-D", p.data(), "--username=soak", "--auth=trust",
@@ -47,24 +47,6 @@ func startPostgres(ctx context.Context, dir string) (*postgres, error) {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
 	return p, p.start(ctx)
-}
-
-// own gives the folder to the user that the server runs as: PostgreSQL refuses root.
-func (p *postgres) own() error {
-	if os.Geteuid() != 0 {
-		return nil
-	}
-	u, err := user.Lookup("postgres")
-	if err != nil {
-		u, err = user.Lookup("nobody")
-	}
-	if err != nil {
-		return err
-	}
-	uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
-	gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
-	p.owner = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-	return errors.Join(err1, err2, os.Chown(p.dir, int(uid), int(gid))) //nolint:gosec // 32 bits
 }
 
 func (p *postgres) data() string { return filepath.Join(p.dir, "data") }
@@ -137,28 +119,6 @@ func childrenOf(pid int) []int {
 		}
 	}
 	return children
-}
-
-// postgresPrograms is the folder of the newest server on this machine.
-func postgresPrograms() (string, error) {
-	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // the pattern is well formed
-	newest, most := "", -1
-	for _, path := range found {
-		if version, err := strconv.Atoi(strings.Split(path, "/")[4]); err == nil && version > most {
-			newest, most = path, version
-		}
-	}
-	if newest != "" {
-		return filepath.Dir(newest), nil
-	}
-	path, err := exec.LookPath("initdb")
-	if err != nil {
-		return "", fmt.Errorf("PostgreSQL is not installed: %w", err)
-	}
-	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return "", err
-	}
-	return filepath.Dir(path), nil
 }
 
 const startWithin = 5 * time.Minute

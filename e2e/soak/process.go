@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"syscall"
 	"time"
+
+	"github.com/seed-d2bf649b/dead-letter-office/bench/own"
 )
 
 // stopWithin is how long a process may take to end when it is asked to.
@@ -96,27 +97,6 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return exec.CommandContext(context.WithoutCancel(ctx), name, args...)
 }
 
-// freePort is a port that nothing listens on at this moment.
-func freePort(ctx context.Context) (int, error) {
-	var c net.ListenConfig
-	l, err := c.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
-// rest waits.
-func rest(ctx context.Context, wait time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(wait):
-		return nil
-	}
-}
-
 // until asks again and again until the answer is yes, within a time. What an
 // answer misses stands in its error.
 func until(ctx context.Context, within time.Duration, ask func(context.Context) error) error {
@@ -127,7 +107,7 @@ func until(ctx context.Context, within time.Duration, ask func(context.Context) 
 		if missing == nil || errors.Is(missing, errEnded) {
 			return missing
 		}
-		if err := rest(ctx, 50*time.Millisecond); errors.Is(err, errLate) {
+		if err := own.Rest(ctx, 50*time.Millisecond); errors.Is(err, errLate) {
 			return fmt.Errorf("after %v: %w", within, missing)
 		} else if err != nil {
 			return err

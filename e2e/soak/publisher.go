@@ -6,6 +6,8 @@ import (
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
+
+	"github.com/seed-d2bf649b/dead-letter-office/bench/own"
 )
 
 // copies are how often a message was published.
@@ -41,7 +43,7 @@ func (p *publisher) burst(ctx context.Context, numbers []int) error {
 			return err
 		}
 		p.send(ctx, piece)
-		if err := rest(ctx, 5*time.Millisecond); err != nil {
+		if err := own.Rest(ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
 	}
