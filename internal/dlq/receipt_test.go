@@ -46,55 +46,68 @@ func TestRecognise(t *testing.T) {
 	}{
 		{
 			"the window is back, with new messages behind it", "ABxy", receipts(1, 1, "ab"), true,
-			recognition{ids{0: 100, 1: 101}, ids{}}, recognition{ids{0: 100, 1: 101}, ids{}},
+			recognition{ids{0: 100, 1: 101}, ids{}},
+			recognition{ids{0: 100, 1: 101}, ids{}},
 		},
 		{
 			"twins of one window stay two", "AA", receipts(1, 1, "aa"), true,
-			recognition{ids{0: 100, 1: 101}, ids{}}, recognition{ids{0: 100, 1: 101}, ids{}},
+			recognition{ids{0: 100, 1: 101}, ids{}},
+			recognition{ids{0: 100, 1: 101}, ids{}},
 		},
 		{
 			"a twin too many: a classic queue's broker may have been restarted", "AAA", receipts(1, 1, "aa"), true,
-			recognition{ids{0: 100, 1: 101}, ids{}}, recognition{ids{}, ids{0: 100, 1: 101}},
+			recognition{ids{0: 100, 1: 101}, ids{}},
+			recognition{ids{}, ids{0: 100, 1: 101}},
 		},
 		{
 			"a message that was never delivered is new", "a", receipts(1, 1, "a"), true,
-			recognition{ids{}, ids{}}, recognition{ids{}, ids{}},
+			recognition{ids{}, ids{}},
+			recognition{ids{}, ids{}},
 		},
 		{
 			"a part of the window, or twins that a restart of the broker made look so", "AB", receipts(1, 1, "abc"), true,
-			recognition{ids{0: 100, 1: 101}, ids{}}, recognition{ids{}, ids{0: 100, 1: 101}},
+			recognition{ids{0: 100, 1: 101}, ids{}},
+			recognition{ids{}, ids{0: 100, 1: 101}},
 		},
 		{
 			"a part of a window among others may be twins", "AX", receipts(1, 1, "abc"), true,
-			recognition{ids{}, ids{0: 100}}, recognition{ids{}, ids{0: 100}},
+			recognition{ids{}, ids{0: 100}},
+			recognition{ids{}, ids{0: 100}},
 		},
 		{
 			"an earlier look may have marked a twin as redelivered", "AB", receipts(1, 2, "ab"), true,
-			recognition{ids{}, ids{0: 100, 1: 101}}, recognition{ids{}, ids{0: 100, 1: 101}},
+			recognition{ids{}, ids{0: 100, 1: 101}},
+			recognition{ids{}, ids{0: 100, 1: 101}},
 		},
 		{
 			"an old doubt about twins leaves the new window its place", "AAA", append(receipts(1, 2, "aa"), receipts(2, 1, "aaa")...), true,
-			recognition{ids{0: 200, 1: 201, 2: 202}, ids{}}, recognition{ids{0: 200, 1: 201, 2: 202}, ids{}},
+			recognition{ids{0: 200, 1: 201, 2: 202}, ids{}},
+			recognition{ids{0: 200, 1: 201, 2: 202}, ids{}},
 		},
 		{
 			"an old doubt does not explain a twin too many", "AAA", append(receipts(1, 2, "a"), receipts(2, 1, "aa")...), true,
-			recognition{ids{0: 200, 1: 201}, ids{2: 100}}, recognition{ids{}, ids{0: 200, 1: 201, 2: 100}},
+			recognition{ids{0: 200, 1: 201}, ids{2: 100}},
+			recognition{ids{}, ids{0: 200, 1: 201, 2: 100}},
 		},
 		{
 			"late but whole: the old connection took its time to die", "AB", receipts(1, 1, "ab"), false,
-			recognition{ids{0: 100, 1: 101}, ids{}}, recognition{ids{0: 100, 1: 101}, ids{}},
+			recognition{ids{0: 100, 1: 101}, ids{}},
+			recognition{ids{0: 100, 1: 101}, ids{}},
 		},
 		{
 			"late and all alike may be twins", "AA", receipts(1, 1, "aa"), false,
-			recognition{ids{}, ids{0: 100, 1: 101}}, recognition{ids{}, ids{0: 100, 1: 101}},
+			recognition{ids{}, ids{0: 100, 1: 101}},
+			recognition{ids{}, ids{0: 100, 1: 101}},
 		},
 		{
 			"late and in part may be twins", "A", receipts(1, 1, "ab"), false,
-			recognition{ids{}, ids{0: 100}}, recognition{ids{}, ids{0: 100}},
+			recognition{ids{}, ids{0: 100}},
+			recognition{ids{}, ids{0: 100}},
 		},
 		{
 			"two windows are back", "ABC", append(receipts(1, 1, "ab"), receipts(2, 1, "c")...), true,
-			recognition{ids{0: 100, 1: 101, 2: 200}, ids{}}, recognition{ids{0: 100, 1: 101, 2: 200}, ids{}},
+			recognition{ids{0: 100, 1: 101, 2: 200}, ids{}},
+			recognition{ids{0: 100, 1: 101, 2: 200}, ids{}},
 		},
 	}
 	for _, tt := range tests {
