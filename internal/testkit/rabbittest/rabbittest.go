@@ -62,6 +62,16 @@ func New(tb testing.TB) *Vhost {
 // Manage calls the broker's management API and returns the body of its answer.
 func (v *Vhost) Manage(tb testing.TB, method, path, body string) []byte {
 	tb.Helper()
+	status, answer := v.request(tb, method, path, body)
+	if status >= http.StatusBadRequest {
+		tb.Fatalf("rabbittest: %s %s: %d: %s", method, path, status, answer)
+	}
+	return answer
+}
+
+// request is Manage with an answer of any status.
+func (v *Vhost) request(tb testing.TB, method, path, body string) (status int, answer []byte) {
+	tb.Helper()
 	// Cleanups call this too, when the test's own context is already cancelled.
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
@@ -75,11 +85,10 @@ func (v *Vhost) Manage(tb testing.TB, method, path, body string) []byte {
 		tb.Fatalf("rabbittest: %v", err)
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode >= http.StatusBadRequest {
-		tb.Fatalf("rabbittest: %s %s: %s: %s %v", method, path, resp.Status, answer, err)
+	if answer, err = io.ReadAll(resp.Body); err != nil {
+		tb.Fatalf("rabbittest: %s %s: %v", method, path, err)
 	}
-	return answer
+	return resp.StatusCode, answer
 }
 
 // Queue declares a durable queue.
